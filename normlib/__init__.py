@@ -1,0 +1,1 @@
+"""Layer normalization, small enough to read."""
