@@ -141,11 +141,10 @@ def _row(x: ArrayLike) -> Array:
 
 def _standardized(x: ArrayLike, eps: float = 0.0) -> tuple[Array, float, float, Array]:
     """Check `x` and return the row, its mean, the divisor √(σ² + ε) and x̂."""
-    row = _row(x)
-    spread = float(np.sqrt(row.var() + eps))
-    if spread == 0:
+    row, standard = _row(x), standardize(x, eps=eps)
+    if not np.isfinite(standard).all():
         raise ValueError("the row is constant, so eps must be greater than 0")
-    return row, float(row.mean()), spread, standardize(row, eps=eps)
+    return row, float(row.mean()), float(np.sqrt(row.var() + eps)), standard
 
 
 def _sub(index: int) -> str:

@@ -151,8 +151,9 @@ def test_circle_puts_the_row_where_geometry_puts_it():
 
 def test_constant_row_is_drawn_with_eps_and_refused_without():
     assert "x̂ = (0, 0, 0, 0)" in figures.steps((7, 7, 7, 7), eps=1e-5).alt
-    with pytest.raises(ValueError, match="constant"):
-        figures.steps((7, 7, 7, 7))
+    for row in ((7, 7, 7, 7), (0.1, 0.1, 0.1)):
+        with pytest.raises(ValueError, match="constant"):
+            figures.steps(row)
 
 
 @pytest.mark.parametrize(
