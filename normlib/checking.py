@@ -1,0 +1,583 @@
+"""Check answers: say which mistake was made, and never what the right answer is.
+
+The exercises themselves stand in :mod:`normlib.catalogue`; this module only compares.
+"""
+
+from __future__ import annotations
+
+import copy
+import html
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from normlib.misconceptions import message
+
+PACKAGE = str(Path(__file__).parent)
+ALIASES = {"γ": "gamma", "β": "beta", "ε": "eps", "μ": "mu", "σ": "sigma", "x̂": "x_hat", "xhat": "x_hat"}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One thing an exercise asks for.
+
+    Parameters
+    ----------
+    name : str
+        The keyword under which :func:`check` takes it.
+    says : str
+        What it is and which shape it has, for people: "σ², one number".
+    right : callable
+        The right answer. Its parameters are names of the instance's values; for a function to be written, it is the
+        reference function itself.
+    wrong : dict
+        Misconception name (see :mod:`normlib.misconceptions`) to the wrong path as code, or to a tuple of them; same
+        parameters as `right`.
+    decimals : int
+        The answer may be rounded to so many decimals.
+    also : tuple of callables
+        Other right answers.
+    holds : callable, optional
+        For a question with many right answers: takes the answer and the instance's values, returns None or the name
+        of the misconception. `right` then gives one example.
+    calls : callable, optional
+        Makes this a function to be written: takes a random generator, returns a list of argument tuples.
+    parts : tuple of str
+        Names of what the function returns, when it returns several things.
+    clean : callable
+        Brings an answer into a canonical order before it is compared.
+    own : bool
+        The student must write it without calling normlib's function.
+    """
+
+    name: str
+    says: str
+    right: Callable[..., Any]
+    wrong: dict[str, Any] = field(default_factory=dict)
+    decimals: int = 4
+    also: tuple[Callable[..., Any], ...] = ()
+    holds: Callable[..., str | None] | None = None
+    calls: Callable[[np.random.Generator], list[tuple]] | None = None
+    parts: tuple[str, ...] = ()
+    clean: Callable[[np.ndarray], np.ndarray] = staticmethod(lambda value: value)
+    own: bool = False
+
+    def wrong_paths(self) -> Iterator[tuple[str, Callable[..., Any]]]:
+        """Each misconception's name with one wrong path."""
+        for name, paths in self.wrong.items():
+            for path in paths if isinstance(paths, tuple) else (paths,):
+                yield name, path
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise: its card, its canonical instance, and what it asks for.
+
+    Parameters
+    ----------
+    id : str
+        "2.1": level, then number.
+    title : str
+        The question in a few words.
+    difficulty : int
+        1 to 3 stars within the level.
+    minutes, points : int
+        How long it takes, and what it counts, free text included.
+    quantities : tuple of Quantity
+        What is asked.
+    given : dict
+        The numbers of the question.
+    fresh : callable
+        Takes a random generator, returns other numbers for the same question.
+    """
+
+    id: str
+    title: str
+    difficulty: int
+    minutes: int
+    points: int
+    quantities: tuple[Quantity, ...]
+    given: dict[str, Any] = field(default_factory=dict)
+    fresh: Callable[[np.random.Generator], dict[str, Any]] = lambda rng: {}
+
+    def __getitem__(self, name: str) -> Quantity:
+        for quantity in self.quantities:
+            if quantity.name == name:
+                return quantity
+        names = ", ".join(quantity.name for quantity in self.quantities)
+        raise ValueError(f"Exercise {self.id} has no answer called {name!r}; it asks for: {names}.")
+
+
+class Refused(Exception):
+    """An answer that fails on a rung of the ladder."""
+
+    def __init__(self, rung: str, text: str, misconception: str | None = None) -> None:
+        super().__init__(text)
+        self.rung, self.text, self.misconception = rung, text, misconception
+
+
+@dataclass(frozen=True)
+class Line:
+    """The verdict on one quantity.
+
+    `rung` is "right", or the rung of the ladder on which the answer failed: "missing", "type", "shape", "not-finite",
+    "misconception", "wrong"; for functions also "borrowed", "error" and "changed-input".
+    """
+
+    quantity: str
+    rung: str
+    text: str
+    misconception: str | None = None
+
+
+class CheckFailed(AssertionError):
+    """Raised by :meth:`Result.require`; notebooks show its one line without a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return str(self).splitlines()
+
+
+@dataclass(frozen=True)
+class Result:
+    """What :func:`check` found: true when every answer is right."""
+
+    exercise: str
+    lines: tuple[Line, ...]
+
+    def __bool__(self) -> bool:
+        return all(line.rung == "right" for line in self.lines)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{icon} {word} – {line.quantity}: {line.text}" for icon, word, _, line in self._marked())
+
+    __repr__ = __str__
+
+    def _marked(self) -> Iterator[tuple[str, str, str, Line]]:
+        for line in self.lines:
+            yield (*MARKS.get(line.rung, MARKS["wrong"]), line)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<li style="border-left:4px solid {color};padding:.2em .7em;margin:.3em 0">'
+            f"<strong>{icon} {word}</strong> – <code>{html.escape(line.quantity)}</code>: {html.escape(line.text)}</li>"
+            for icon, word, color, line in self._marked()
+        )
+        return f'<ul role="status" style="list-style:none;padding:0;margin:0">{rows}</ul>'
+
+    def require(self) -> None:
+        """Raise :class:`CheckFailed` with the lines that are not right."""
+        failed = Result(self.exercise, tuple(line for line in self.lines if line.rung != "right"))
+        if failed.lines:
+            raise CheckFailed(str(failed))
+
+
+MARKS = {
+    "right": ("✓", "Right", "#007a5e"),
+    "missing": ("○", "Missing", "#767676"),
+    "wrong": ("✗", "Not yet", "#c0392b"),
+}
+
+
+def check(exercise: str, given: dict[str, Any] | None = None, /, **answers: Any) -> Result:
+    """Check the answers to one exercise.
+
+    Parameters
+    ----------
+    exercise : str
+        "1.1" to "5.3".
+    given : dict, optional
+        Other numbers for the same question, from :func:`instance`.
+    **answers
+        The answers by name: numbers, arrays, sets, SymPy expressions or functions, as the exercise asks.
+
+    Returns
+    -------
+    Result
+        One line an answer. It says what is wrong, never what would be right.
+
+    Raises
+    ------
+    ValueError
+        If there is no such exercise or answer, or no answer is given.
+
+    Examples
+    --------
+    >>> check("2.1", mean=5)
+    ✓ Right – mean: correct.
+    """
+    entry = find(exercise)
+    if not answers:
+        names = ", ".join(quantity.name for quantity in entry.quantities)
+        raise ValueError(f"Give check({exercise!r}, …) at least one answer by name: {names}.")
+    given = instance(exercise) if given is None else given
+    return Result(exercise, tuple(_line(entry[name], given, answer) for name, answer in answers.items()))
+
+
+def find(exercise: str) -> Exercise:
+    """Look an exercise up by its id; ValueError if there is none."""
+    from normlib.catalogue import EXERCISES  # noqa: PLC0415  the catalogue is written in terms of this module
+
+    if exercise not in EXERCISES:
+        raise ValueError(f"There is no exercise {exercise!r}; there are {', '.join(EXERCISES)}.")
+    return EXERCISES[exercise]
+
+
+def instance(exercise: str, seed: int | None = None) -> dict[str, Any]:
+    """Give the numbers of an exercise: the ones in the text, or fresh ones drawn from a seed.
+
+    Parameters
+    ----------
+    exercise : str
+        "1.1" to "5.3".
+    seed : int, optional
+        Where fresh numbers start from; the same seed gives the same numbers.
+
+    Returns
+    -------
+    dict
+        The values by name, and the seed.
+    """
+    entry = find(exercise)
+    values = entry.given if seed is None else entry.fresh(np.random.default_rng(seed))
+    return {"seed": seed or 0, **copy.deepcopy(values)}
+
+
+def evaluate(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """Call a function of the catalogue with those values of the instance that it names."""
+    names = inspect.signature(function).parameters
+    with np.errstate(all="ignore"):
+        return function(**{name: copy.deepcopy(given[name]) for name in names})
+
+
+def _line(quantity: Quantity, given: dict[str, Any], answer: Any) -> Line:
+    try:
+        if answer is None or answer is ...:
+            raise Refused("missing", f"still empty. Give {quantity.says}.")
+        (_check_function if quantity.calls else _check_value)(quantity, given, answer)
+    except Refused as refused:
+        return Line(quantity.name, refused.rung, refused.text, refused.misconception)
+    return Line(quantity.name, "right", "correct.")
+
+
+def _check_value(quantity: Quantity, given: dict[str, Any], answer: Any) -> None:
+    right = evaluate(quantity.right, given)
+    answer = plain(answer, like=right, says=quantity.says)
+    if quantity.holds:
+        _require_shape(answer, right, quantity.says)
+        _require_finite(answer, right)
+        names = [name for name in inspect.signature(quantity.holds).parameters if name != "answer"]
+        _refuse(quantity.holds(answer, **{name: given[name] for name in names}))
+        return
+    rights = [right, *(evaluate(other, given) for other in quantity.also)]
+    if any(same(quantity.clean(answer), quantity.clean(other), quantity.decimals) for other in rights):
+        return
+    for decimals in (12, quantity.decimals):  # where two wrong paths round alike, the exact one is meant
+        for name, path in quantity.wrong_paths():
+            if resembles(quantity.clean(answer), quantity.clean(evaluate(path, given)), right, decimals):
+                _refuse(name)
+    _require_shape(answer, right, quantity.says)
+    _require_finite(answer, right)
+    raise Refused("wrong", difference(answer, right, quantity.decimals))
+
+
+def _check_function(quantity: Quantity, given: dict[str, Any], function: Any) -> None:
+    if not callable(function):
+        raise Refused("type", f"this must be a function, not {_kind(function)}.")
+    calls = quantity.calls(np.random.default_rng(given["seed"]))
+    answers = [_call(quantity, function, arguments) for arguments in calls]
+    if quantity.holds:
+        for arguments, answer in zip(calls, answers, strict=True):
+            _require_shape(answer, quantity.right(*arguments), quantity.says)
+            _require_finite(answer, quantity.right(*arguments))
+            _refuse(quantity.holds(answer, *arguments))
+        return
+    rights = [_reference(quantity, quantity.right, arguments) for arguments in calls]
+    if all(map(_agree, answers, rights)):
+        return
+    for name, path in quantity.wrong_paths():
+        if _explains(quantity, path, calls, answers):
+            _refuse(name)
+    for arguments, answer, right in zip(calls, answers, rights, strict=True):
+        _refuse_output(quantity, arguments, answer, right)
+
+
+def _call(quantity: Quantity, function: Callable[..., Any], arguments: tuple) -> Any:
+    """Call the student's function on a copy of the arguments and bring the result into plain form."""
+    right = quantity.right(*copy.deepcopy(arguments))
+    own = copy.deepcopy(arguments)
+    where = f"for {_describe(arguments)}"
+    try:
+        with np.errstate(all="ignore"), _Borrowing() as borrowing:
+            answer = function(*own)
+    except Exception as error:
+        raise Refused("error", f"stopped with {type(error).__name__} {where}: {_short(error)}") from None
+    if quantity.own and (borrowing.seen or _module(function).startswith("normlib")):
+        raise Refused("borrowed", "this calls normlib's own function. Write the steps yourself, with NumPy only.")
+    if not _unchanged(own, arguments):
+        raise Refused("changed-input", "your function changed its input. Make a new array instead, as in x = x - mean.")
+    if answer is None:
+        raise Refused("missing", f"returns None {where}. Is the last line a return?")
+    if isinstance(right, tuple):
+        return _plain_parts(quantity, answer, right)
+    return quantity.clean(plain(answer, like=right, says=quantity.says))
+
+
+def _plain_parts(quantity: Quantity, answer: Any, right: tuple) -> tuple:
+    answer, right = _flat(answer), _flat(right)
+    if len(answer) != len(right):
+        raise Refused("shape", f"return {len(right)} things ({', '.join(quantity.parts)}), not {len(answer)}.")
+    return tuple(plain(a, like=r, says=part) for a, r, part in zip(answer, right, quantity.parts, strict=True))
+
+
+def _refuse_output(quantity: Quantity, arguments: tuple, answer: Any, right: Any) -> None:
+    where = f"for {_describe(arguments)}"
+    answers = answer if isinstance(answer, tuple) else (answer,)
+    rights = right if isinstance(right, tuple) else (right,)
+    for one, other, part in zip(answers, rights, quantity.parts or ("the result",), strict=True):
+        if not _agree(one, other):
+            _require_shape(one, other, f"{part} {where}")
+            _require_finite(one, other)
+            raise Refused("wrong", f"{part} is wrong {where}: {difference(one, other, 8)}")
+
+
+def _refuse(misconception: str | None) -> None:
+    if misconception is not None:
+        raise Refused("misconception", message(misconception), misconception)
+
+
+# Comparing
+
+
+def plain(answer: Any, like: Any, says: str) -> Any:
+    """Bring an answer into the plain form of the reference: a set of names, an expression, or a float64 array.
+
+    Raises
+    ------
+    Refused
+        If its type cannot be read as what is asked for.
+    """
+    if isinstance(like, frozenset):
+        return _names(answer, says)
+    if _symbolic(like):
+        return _expression(answer, says)
+    if _symbolic(answer) and getattr(answer, "is_number", False):
+        answer = float(answer)
+    if isinstance(answer, str | bytes | dict | set | frozenset | bool | np.bool_) or callable(answer):
+        raise Refused("type", f"this is {_kind(answer)}. Give {says}.")
+    try:
+        array = np.array(answer, subok=False)
+        if array.dtype.kind == "O":  # numbers that NumPy does not know, such as SymPy's or fractions
+            array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise Refused("type", f"this ({_kind(answer)}) cannot be read as numbers. Give {says}.") from None
+    if array.dtype.kind not in "iuf":
+        raise Refused("type", f"this is {_kind(answer)} of {array.dtype}, not of real numbers. Give {says}.")
+    return array.astype(np.float64)
+
+
+def same(answer: Any, right: Any, decimals: int) -> bool:
+    """Tell whether two plain answers agree to so many decimals (NaN equals NaN, shapes must match)."""
+    if isinstance(right, frozenset):
+        return answer == right
+    if _symbolic(right):
+        return _equivalent(answer, right)
+    right = np.asarray(right, dtype=float)
+    if not isinstance(answer, np.ndarray):
+        return False
+    # half a unit in the last asked place, and a little room for the rounding of the comparison itself
+    tolerance = 0.5 * 10.0**-decimals * (1 + 1e-6) + 1e-9 * np.where(np.isfinite(right), np.abs(right), 0.0)
+    return answer.shape == right.shape and bool(np.all(_near(answer, right, tolerance)))
+
+
+def resembles(answer: Any, wrong: Any, right: Any, decimals: int) -> bool:
+    """Tell whether an answer is that of a wrong path.
+
+    A set resembles it when it holds everything that the wrong path adds, or lacks just what it leaves out.
+    """
+    if isinstance(wrong, frozenset):
+        added = wrong - right
+        return added <= answer if added else answer == wrong
+    return same(answer, wrong, decimals)
+
+
+def difference(answer: Any, right: Any, decimals: int) -> str:
+    """Say how far off a wrong answer is, too coarsely to give the right one away."""
+    if isinstance(right, frozenset):
+        extra, missing = len(answer - right), len(right - answer)
+        return f"{extra} too many and {missing} missing. Look at each one again."
+    if _symbolic(right):
+        return "this is not equal to the right expression for all values of its symbols."
+    right = np.asarray(right, dtype=float)
+    error = np.abs(answer - right)
+    if np.nanmax(error) <= 50 * 10.0**-decimals and decimals < 8:
+        return f"close, but not to {decimals} decimals. Keep more digits on the way."
+    if right.ndim == 0:
+        side = "large" if answer > right else "small"
+        return f"too {side}, by about {_coarse(float(error), float(np.abs(right)))}."
+    # the tolerance of `same` was missed; count with the wider of the two so that at least one entry is named
+    bad = ~_near(answer, right, 0.5 * 10.0**-decimals + 1e-9 * np.abs(right))
+    first = tuple(int(i) for i in np.argwhere(bad)[0]) if bad.any() else (0,) * right.ndim
+    place = first[0] if len(first) == 1 else first
+    worst = _coarse(float(np.nanmax(error)), float(np.nanmax(np.abs(right))))
+    return f"{int(bad.sum())} of {right.size} entries are off, the first at index {place}, the worst by about {worst}."
+
+
+def _coarse(error: float, scale: float) -> str:
+    """One significant digit: relative where that makes sense, absolute near zero."""
+    value, unit = (100 * error / scale, " %") if scale > 1e-12 else (error, "")
+    return f"{float(f'{value:.0e}'):g}{unit}"
+
+
+def _near(a: np.ndarray, b: np.ndarray, tolerance: Any) -> np.ndarray:
+    with np.errstate(invalid="ignore"):
+        return (np.abs(a - b) <= tolerance) | (np.isnan(a) & np.isnan(b)) | (a == b)
+
+
+def _agree(answer: Any, right: Any) -> bool:
+    """Compare what a function returned: room for float32 and for another order of summation, no more."""
+    if isinstance(right, tuple):
+        return len(answer) == len(right) and all(map(_agree, answer, right))
+    right = np.asarray(right, dtype=float)
+    scale = np.max(np.abs(right[np.isfinite(right)]), initial=0.0)
+    return np.shape(answer) == right.shape and bool(np.all(_near(answer, right, 1e-7 + 2e-6 * scale)))
+
+
+def _reference(quantity: Quantity, path: Callable[..., Any], arguments: tuple) -> Any:
+    with np.errstate(all="ignore"):
+        value = path(*copy.deepcopy(arguments))
+    return _flat(value) if isinstance(value, tuple) else quantity.clean(np.asarray(value, dtype=float))
+
+
+def _explains(quantity: Quantity, path: Callable[..., Any], calls: list[tuple], answers: list[Any]) -> bool:
+    """Tell whether a wrong path gives just what the student's function gave, on every call."""
+    try:
+        return all(map(_agree, answers, (_reference(quantity, path, arguments) for arguments in calls)))
+    except Exception:  # a wrong path need not work for every shape
+        return False
+
+
+def _require_shape(answer: Any, right: Any, says: str) -> None:
+    if np.shape(answer) != np.shape(right):
+        raise Refused("shape", f"the shape is {np.shape(answer)}, and {np.shape(right)} is asked for: {says}.")
+
+
+def _require_finite(answer: Any, right: Any) -> None:
+    if not isinstance(answer, np.ndarray) or not np.all(np.isfinite(np.asarray(right, dtype=float))):
+        return
+    for what, bad in (("NaN", np.isnan(answer)), ("infinity", np.isinf(answer))):
+        if bad.any():
+            raise Refused(
+                "not-finite", f"contains {what}: {int(bad.sum())} of {answer.size}. Was something divided by 0?"
+            )
+
+
+def _names(answer: Any, says: str) -> frozenset[str]:
+    if isinstance(answer, str):
+        answer = [answer]
+    if not isinstance(answer, set | frozenset | list | tuple) or not all(isinstance(name, str) for name in answer):
+        raise Refused("type", f"this is {_kind(answer)}. Give {says}.")
+    lowered = (name.strip().lower() for name in answer)
+    return frozenset(ALIASES.get(name, name) for name in lowered)
+
+
+# SymPy
+
+
+def _symbolic(value: Any) -> bool:
+    sympy = sys.modules.get("sympy")  # nothing is symbolic before somebody has imported it
+    return sympy is not None and isinstance(value, sympy.Basic)
+
+
+def _expression(answer: Any, says: str) -> Any:
+    import sympy  # noqa: PLC0415  half a second that only the proofs need
+
+    if isinstance(answer, int | float) and not isinstance(answer, bool):
+        return sympy.Float(answer) if isinstance(answer, float) else sympy.Integer(answer)
+    if not isinstance(answer, sympy.Expr):
+        raise Refused("type", f"this is {_kind(answer)}, not a SymPy expression. Give {says}.")
+    if sum(1 for _, _ in zip(sympy.preorder_traversal(answer), range(2001), strict=False)) > 2000:
+        raise Refused("type", "this expression is very long. Write it in the few symbols of the task.")
+    return answer
+
+
+def _equivalent(answer: Any, right: Any) -> bool:
+    """Compare two expressions by their values at random points: judged for equivalence, not for form."""
+    rng = np.random.default_rng(20160721)
+    names = sorted({symbol.name for symbol in right.free_symbols | answer.free_symbols})
+    return all(_same_at({name: rng.uniform(1.5, 4.5) for name in names}, answer, right) for _ in range(6))
+
+
+def _same_at(point: dict[str, float], *expressions: Any) -> bool:
+    values = [
+        expression.subs({symbol: point[symbol.name] for symbol in expression.free_symbols}).evalf(25)
+        for expression in expressions
+    ]
+    if not all(value.is_number for value in values):
+        return False
+    first, second = map(complex, values)
+    return abs(first - second) <= 1e-12 * max(1.0, abs(second))
+
+
+# Calling the student's function
+
+
+class _Borrowing:
+    """Notes whether one of normlib's own functions runs while the student's does."""
+
+    def __enter__(self) -> _Borrowing:
+        self.seen = False
+        self.before = sys.getprofile()
+        sys.setprofile(self._event)
+        return self
+
+    def _event(self, frame: Any, event: str, _: Any) -> None:
+        path = frame.f_code.co_filename
+        self.seen |= event == "call" and path.startswith(PACKAGE) and not path.endswith("checking.py")
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(self.before)
+
+
+def _module(function: Any) -> str:
+    return getattr(function, "__module__", None) or ""
+
+
+def _unchanged(after: tuple, before: tuple) -> bool:
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(_flat(after), _flat(before), strict=True))
+
+
+def _flat(value: Any) -> tuple:
+    """The members of nested tuples and lists, in order; anything else is one member."""
+    if not isinstance(value, tuple | list):
+        return (np.asarray(value) if isinstance(value, np.ndarray) else value,)
+    return tuple(member for item in value for member in _flat(item))
+
+
+def _describe(arguments: tuple) -> str:
+    """Name a call without its values: they may be hidden ones."""
+    first = arguments[0] if arguments else None
+    if isinstance(first, np.ndarray) and first.ndim:
+        kind = {1: "a row", 2: "a batch"}.get(first.ndim, "an array")
+        return f"{kind} of shape {first.shape}"
+    return "one of the inputs tried"
+
+
+def _kind(value: Any) -> str:
+    name = type(value).__name__
+    names = {"str": "text", "bool": "True or False", "function": "a function", "method": "a function"}
+    return names.get(name, f"{'an' if name[0] in 'aeiou' else 'a'} {name}")
+
+
+def _short(error: Exception) -> str:
+    """The first line of what an exception says, whatever its ``__str__`` does."""
+    try:
+        text = str(error)
+    except Exception:
+        return "(no text)"
+    lines = text.splitlines() or ["(no text)"]
+    return lines[0][:120]
