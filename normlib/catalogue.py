@@ -131,7 +131,7 @@ LEVEL_1 = (
         difficulty=1,
         minutes=8,
         points=6,
-        given={"X": np.array([[2.0, 4.0, 6.0, 8.0], [1.0, 1.0, 4.0, 6.0], [5.0, 3.0, 0.0, 4.0]])},
+        given={"X": np.array([[2.0, 4.0, 6.0, 8.0], [1.0, 2.0, 4.0, 5.0], [0.0, 0.0, 2.0, 2.0]])},
         fresh=_fresh_grid,
         quantities=(
             Quantity(
@@ -204,6 +204,7 @@ LEVEL_1 = (
                         lambda: frozenset({"x_hat", "mu", "sigma", "gamma"}),
                         lambda: frozenset({"x_hat", "mu", "sigma", "beta"}),
                     ),
+                    "eps-learned": lambda: frozenset({"x_hat", "mu", "sigma", "eps"}),
                     "x-hat-learned": lambda: frozenset({"mu", "sigma"}),
                     "statistics-learned": lambda: frozenset({"x_hat"}),
                 },
@@ -214,8 +215,9 @@ LEVEL_1 = (
                 lambda H: np.array([H]),
                 {
                     "per-example": lambda B, H: np.array([B, H]),
-                    "scalars": (lambda: np.array([1]), lambda: np.array([])),
+                    "scalars": (lambda: np.array([1]), lambda: np.array([]), lambda: np.array(1)),
                     "matrix-parameters": lambda H: np.array([H, H]),
+                    "not-one-axis": (lambda H: np.array(H), lambda H: np.array([1, H]), lambda H: np.array([H, 1])),
                 },
                 decimals=0,
             ),
@@ -285,6 +287,7 @@ LEVEL_1 = (
                     "eps-outside-root": lambda row, eps: recipe(row, eps=eps, outside=True),
                     "eps-missing": lambda row: recipe(row),
                     "ddof-1": lambda row, eps: recipe(row, eps=eps, ddof=1),
+                    "variance-for-std": lambda row, eps: recipe(row, eps=eps, root=False),
                     "sign-flipped": lambda row, eps: -recipe(row, eps=eps),
                 },
             ),
@@ -293,7 +296,7 @@ LEVEL_1 = (
                 "x̂ of the small row with ε added after the root, two numbers",
                 lambda row, eps: recipe(row, eps=eps, outside=True),
                 {
-                    "root-for-floor": lambda row, eps: recipe(row, eps=eps),
+                    "eps-inside-root": lambda row, eps: recipe(row, eps=eps),
                     "eps-missing": lambda row: recipe(row),
                     "ddof-1": lambda row, eps: recipe(row, eps=eps, ddof=1, outside=True),
                     "sign-flipped": lambda row, eps: -recipe(row, eps=eps, outside=True),
@@ -415,7 +418,7 @@ LEVEL_2 = (
         fresh=lambda rng: {
             "x": _row(rng),
             "gamma": float(rng.choice([2, 3, 5])),
-            "beta": -float(rng.integers(1, 7)) - 0.5,
+            "beta": -float(rng.integers(1, 7)) - 0.3,
         },
         quantities=(
             Quantity(
@@ -429,7 +432,9 @@ LEVEL_2 = (
                     "shift-before-stretch": lambda x, gamma, beta: gamma * (recipe(x) + beta),
                     "beta-missing": lambda x, gamma: recipe(x, gamma),
                     "ddof-1": lambda x, gamma, beta: recipe(x, gamma, beta, ddof=1),
-                    "no-scaling": lambda x, gamma, beta: gamma * x + beta,
+                    "variance-for-std": lambda x, gamma, beta: recipe(x, gamma, beta, root=False),
+                    "standardizing-missing": lambda x, gamma, beta: gamma * x + beta,
+                    "no-scaling": lambda x, gamma, beta: recipe(x, gamma, beta, divide=False),
                 },
             ),
             Quantity(
@@ -441,7 +446,7 @@ LEVEL_2 = (
                     "gamma-beta-swapped": lambda gamma: gamma,
                     "sum-for-mean": lambda beta: 4 * beta,
                     "shift-before-stretch": lambda gamma, beta: gamma * beta,
-                    "no-scaling": lambda x, gamma, beta: gamma * x.mean() + beta,
+                    "standardizing-missing": lambda x, gamma, beta: gamma * x.mean() + beta,
                 },
             ),
             Quantity(
