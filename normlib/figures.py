@@ -162,11 +162,11 @@ def _canvas(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, ax
 
 
-def _text(ax: Axes, x: float, y: float, text: str, *, size: float = 11, ha: str = "center", **style: object) -> None:
+def _text(ax: Axes, x: float, y: float, text: str, *, size: float = 12, ha: str = "center", **style: object) -> None:
     ax.text(x, y, text, **{"fontsize": size, "ha": ha, "va": "center_baseline", "color": _INK} | style)
 
 
-def _note(ax: Axes, x: float, y: float, text: str, *, size: float = 10, **style: object) -> None:
+def _note(ax: Axes, x: float, y: float, text: str, *, size: float = 11, **style: object) -> None:
     _text(ax, x, y, text, size=size, alpha=_MUTED, **style)
 
 
@@ -200,7 +200,7 @@ def _bars(ax: Axes, values: Array, centres: Array, *, zero: float, unit: float, 
     """Bars from the zero line with each value written past its end."""
     for value, centre in zip(values, centres, strict=True):
         _box(ax, centre - width / 2, zero, width, -unit * value, **style)
-        _text(ax, centre, zero - unit * value + (-9 if value >= 0 else 9), number(value), size=10)
+        _text(ax, centre, zero - unit * value + (-9 if value >= 0 else 9), number(value), size=11)
 
 
 def grid(B: int = 4, H: int = 6) -> Picture:
@@ -218,7 +218,7 @@ def grid(B: int = 4, H: int = 6) -> Picture:
     """
     if not (2 <= B <= _MAX_COLUMNS and 2 <= H <= _MAX_COLUMNS):
         raise ValueError(f"B and H must be from 2 to {_MAX_COLUMNS}, got B={B} and H={H}")
-    cell, left, top = 34.0, 94.0, 44.0
+    cell, left, top = 34.0, 96.0, 44.0
     row, column, red = 1, H - 2, COLORS["x_hat"]
     right, bottom = left + H * cell, top + B * cell
     figure, ax = _canvas(right + 116, bottom + 50)
@@ -235,12 +235,12 @@ def grid(B: int = 4, H: int = 6) -> Picture:
     _text(ax, 10, top + B * cell / 2, f"B = {B} examples", rotation=90, va="center")
     y = top + (row + 0.5) * cell
     _arrow(ax, (left + 8, y), (right + 12, y), red, lw=3, mutation_scale=17)
-    _text(ax, right + 17, y - 7, "LayerNorm", size=12, ha="left", weight="bold")
-    _text(ax, right + 17, y + 8, "along one row", size=10, ha="left")
+    _text(ax, right + 17, y - 7, "LayerNorm", size=13, ha="left", weight="bold")
+    _text(ax, right + 17, y + 8, "along one row", size=11, ha="left")
     x = left + (column + 0.5) * cell
     _arrow(ax, (x, top + 8), (x, bottom + 12), lw=2.2, mutation_scale=15, linestyle=(0, (4, 2.5)))
-    _text(ax, x, bottom + 23, "BatchNorm", size=12, weight="bold")
-    _text(ax, x, bottom + 38, "down one column", size=10)
+    _text(ax, x, bottom + 23, "BatchNorm", size=13, weight="bold")
+    _text(ax, x, bottom + 38, "down one column", size=11)
     alt = (
         f"A grid of activations with {B} rows, one for each example, and {H} columns, one for each feature. "
         f"A solid red arrow runs along row {row + 1}: LayerNorm averages over the {H} features of one example. "
@@ -285,20 +285,20 @@ def steps(x: ArrayLike, gamma: ArrayLike = 1.0, beta: ArrayLike = 0.0, eps: floa
     figure, ax = _canvas(width, sum(heights) + (24 if shared else 40))
     centres = left + column * (np.arange(row.size) + 0.5)
     for i, centre in enumerate(centres):
-        _note(ax, centre, 10, f"feature {i + 1}", size=9)
+        _note(ax, centre, 10, f"feature {i + 1}", size=10)
     top = 18.0
     for (name, key, values, formula, fact), unit, height, (up, _) in zip(stages, units, heights, reach, strict=True):
         zero, middle = top + pad + unit * up, top + height / 2
         _text(ax, 6, middle - (14 if formula else 7), name, size=15, ha="left", weight="bold")
-        _text(ax, 6, middle + 4, formula, size=10, ha="left")
-        _text(ax, 6, middle + (19 if formula else 11), fact, size=10, ha="left")
+        _text(ax, 6, middle + 4, formula, size=11, ha="left")
+        _text(ax, 6, middle + (19 if formula else 11), fact, size=11, ha="left")
         _rule(ax, left, width - 6, zero)
         _bars(ax, values, centres, zero=zero, unit=unit, width=26, color=COLORS[key])
         if key == "x":
             _mean_line(ax, values, centres, level=zero - unit * mean, unit=unit)
         top += height
     if not shared:
-        _note(ax, width - 6, top + 8, "each stage has its own scale", size=9, ha="right")
+        _note(ax, width - 6, top + 8, "each stage has its own scale", size=10, ha="right")
     alt = (
         f"Four rows of bars, one column for each of {row.size} features. x is {_tuple(row)} with mean {number(mean)}. "
         f"x minus the mean is {_tuple(row - mean)}. Divided by {number(spread)} it is x̂ = {_tuple(standard)}. "
@@ -360,16 +360,16 @@ def _space(ax: Axes, flat: Array, rise: float) -> None:
     for radius, style in ((size, {"facecolor": _INK, "alpha": 0.08}), (unit * np.sqrt(3), _OUTLINE)):
         ax.add_patch(Ellipse(origin, 2 * radius, 2 * radius * tilt, clip_on=False, **style))
     _arrow(ax, origin, origin - [0, 128], alpha=_MUTED, lw=1.2, mutation_scale=9)
-    _text(ax, origin[0] - 8, origin[1] - 122, "1 = (1, 1, 1)", size=10, ha="right")
+    _text(ax, origin[0] - 8, origin[1] - 122, "1 = (1, 1, 1)", size=11, ha="right")
     _dot(ax, origin, _INK, 2)
     _dot(ax, foot, COLORS["mu"])
     _text(ax, foot[0], foot[1] + 16, "x − μ", weight="bold")
     if abs(lift) > 12:
         _arrow(ax, head, foot - [0, 5 * np.sign(lift)], COLORS["mu"], ls=(0, (4, 2.5)), mutation_scale=10)
     _dot(ax, head, COLORS["x"])
-    _text(ax, head[0] + 9, head[1], "x", size=12, ha="left", weight="bold")
+    _text(ax, head[0] + 9, head[1], "x", size=13, ha="left", weight="bold")
     _text(ax, origin[0], 12, "in space", weight="bold")
-    _text(ax, origin[0], origin[1] + 52, "the plane Σ = 0", size=10)
+    _text(ax, origin[0], origin[1] + 52, "the plane Σ = 0", size=11)
     _note(ax, origin[0], 254, "a shift moves x along 1")
 
 
@@ -382,7 +382,7 @@ def _plane(ax: Axes, basis: Array, flat: Array, on_circle: Array) -> None:
     for i, axis in enumerate(basis.T / np.sqrt(2 / 3)):
         _line(ax, *zip(origin, origin + flip * axis * (limit + 12 / unit), strict=True), alpha=2 * _FAINT, lw=0.9)
         _dot(ax, origin + flip * axis * limit, "none", 5, edgecolor=_INK, lw=1.3)
-        _text(ax, *(origin + flip * axis * (limit + 26 / unit)), f"x̂{_sub(i + 1)} = √2", size=10)
+        _text(ax, *(origin + flip * axis * (limit + 26 / unit)), f"x̂{_sub(i + 1)} = √2", size=11)
     ax.add_patch(Circle(origin, unit * limit, clip_on=False, **_OUTLINE))
     _dot(ax, origin, _INK, 2)
     ray = flat / length
@@ -396,8 +396,8 @@ def _plane(ax: Axes, basis: Array, flat: Array, on_circle: Array) -> None:
     _dot(ax, near, COLORS["x_hat"], 5.5)
     side = np.array([ray[1], ray[0]])  # a quarter turn from the ray, in pixels
     side = side if side[1] > 0 else -side
-    _text(ax, *(far + side * (16 if abs(side[1]) > 0.5 else 24)), "x − μ", size=12, weight="bold")
-    _text(ax, *(near + side * 15 + ray * [9, -9]), "x̂", size=12, weight="bold")
+    _text(ax, *(far + side * (16 if abs(side[1]) > 0.5 else 24)), "x − μ", size=13, weight="bold")
+    _text(ax, *(near + side * 15 + ray * [9, -9]), "x̂", size=13, weight="bold")
     _text(ax, origin[0], 12, "the plane, face-on", weight="bold")
     _note(ax, origin[0], 254, "a scaling moves x − μ along its ray")
 
@@ -422,18 +422,18 @@ def jacobian_heatmap(x: ArrayLike, eps: float = 0.0) -> Picture:
     jacobian = standardize_jacobian(row, eps=eps)
     cell, high, left, top = 62.0, 42.0, 44.0, 40.0
     figure, ax = _canvas(left + H * cell + 6, top + H * high + 30)
-    _text(ax, left + H * cell / 2, 10, "change this input …", size=10)
+    _text(ax, left + H * cell / 2, 10, "change this input …", size=11)
     largest = np.abs(jacobian).max()
     decimals = max(0, 3 - int(np.floor(np.log10(largest))))  # four digits of the largest entry
     for i in range(H):
-        _text(ax, left - 8, top + (i + 0.5) * high, f"x̂{_sub(i + 1)}", size=12, ha="right", weight="bold")
-        _text(ax, left + (i + 0.5) * cell, top - 11, f"x{_sub(i + 1)}", size=12, weight="bold")
+        _text(ax, left - 8, top + (i + 0.5) * high, f"x̂{_sub(i + 1)}", size=13, ha="right", weight="bold")
+        _text(ax, left + (i + 0.5) * cell, top - 11, f"x{_sub(i + 1)}", size=13, weight="bold")
         for j, value in enumerate(jacobian[i]):
             strength = _HEAT * abs(value) / largest
             spot = (left + j * cell + 1.5, top + i * high + 1.5, cell - 3, high - 3)
             _box(ax, *spot, color=COLORS["x_hat" if value > 0 else "x"], alpha=strength)
             _text(ax, left + (j + 0.5) * cell, top + (i + 0.5) * high, f"{value:.{decimals}f}".replace("-", "−"))
-    _text(ax, left + H * cell / 2, top + H * high + 15, "… and read how each output moves", size=10)
+    _text(ax, left + H * cell / 2, top + H * high + 15, "… and read how each output moves", size=11)
     lines = "; ".join(f"row {i + 1}: {_tuple(line)}" for i, line in enumerate(jacobian))
     alt = (
         f"Heat map of the {H} by {H} Jacobian of x̂ with respect to x at x = {_tuple(row)}. {lines}. "
@@ -460,7 +460,7 @@ def compare(x: ArrayLike, eps: float = 0.0) -> Picture:
     row, _, _, layer = _standardized(x, eps)
     rms, size = rms_norm(row, eps=eps), np.sqrt(np.mean(row**2) + eps)
     highest, lowest = max(layer.max(), rms.max(), 0.0), min(layer.min(), rms.min(), 0.0)
-    tall, column, left = 150.0, 96.0, 8.0
+    tall, column, left = 150.0, 104.0, 8.0
     unit = tall / (highest - lowest)
     width = left + column * row.size
     figure, ax = _canvas(width + 8, tall + 86)
@@ -468,14 +468,14 @@ def compare(x: ArrayLike, eps: float = 0.0) -> Picture:
     centres = left + column * (np.arange(row.size) + 0.5)
     solid = {"facecolor": COLORS["x_hat"]}
     _box(ax, left + 4, 6, 13, 12, **solid)
-    _text(ax, left + 23, 12, "LayerNorm, mean 0", size=10.5, ha="left")
-    _box(ax, left + 154, 6, 13, 12, **_OUTLINE)
-    _text(ax, left + 173, 12, f"RMSNorm, mean {number(rms.mean())}", size=10.5, ha="left")
+    _text(ax, left + 23, 12, "LayerNorm, mean 0", size=11.5, ha="left")
+    _box(ax, left + 164, 6, 13, 12, **_OUTLINE)
+    _text(ax, left + 183, 12, f"RMSNorm, mean {number(rms.mean())}", size=11.5, ha="left")
     _rule(ax, left, width, zero)
-    _bars(ax, layer, centres - 21, zero=zero, unit=unit, width=30, **solid)
-    _bars(ax, rms, centres + 21, zero=zero, unit=unit, width=30, **_OUTLINE)
+    _bars(ax, layer, centres - 23, zero=zero, unit=unit, width=30, **solid)
+    _bars(ax, rms, centres + 23, zero=zero, unit=unit, width=30, **_OUTLINE)
     for i, centre in enumerate(centres):
-        _text(ax, centre, tall + 76, f"x{_sub(i + 1)} = {number(row[i])}", size=10.5)
+        _text(ax, centre, tall + 76, f"x{_sub(i + 1)} = {number(row[i])}", size=11.5)
     alt = (
         f"Paired bars for the row {_tuple(row)}. LayerNorm gives {_tuple(layer)}, with mean 0. RMSNorm gives "
         f"{_tuple(rms)}, with mean {number(rms.mean())}: it divides by {number(size)} and subtracts nothing."
@@ -514,17 +514,17 @@ def bound(H_max: int = 16, x: ArrayLike = (2, 4, 6, 8)) -> Picture:
         _note(ax, left - 8, y, str(tick), ha="right")
     for H in range(2, H_max + 1, max(2, H_max // 16 * 2)):
         _note(ax, place(H, 0)[0], bottom + 13, str(H))
-    _text(ax, left + width / 2, bottom + 31, "number of features, H", size=10.5)
+    _text(ax, left + width / 2, bottom + 31, "number of features, H", size=11.5)
     curve = np.linspace(1, H_max, 120)
     _line(ax, *place(curve, np.sqrt(curve - 1)), color=COLORS["x_hat"], lw=2.2)
     for H in range(2, min(H_max, 24) + 1):
         _dot(ax, place(H, np.sqrt(H - 1)), COLORS["x_hat"], 3.2)
     x_label, y_label = place(0.55 * H_max, np.sqrt(0.55 * H_max - 1))
-    _text(ax, x_label - 6, y_label - 18, "the ceiling √(H − 1)", size=12, ha="right", weight="bold")
+    _text(ax, x_label - 6, y_label - 18, "the ceiling √(H − 1)", size=13, ha="right", weight="bold")
     spot = place(row.size, reached)
     _line(ax, *zip(place(row.size, 0), place(row.size, limit), strict=True), ls=(0, (2, 2)), lw=1.2)
     _dot(ax, spot, COLORS["x"], 5.5)
-    _text(ax, spot[0] + 11, spot[1] + 4, f"{_tuple(row)} reaches {number(reached)}", size=10.5, ha="left")
+    _text(ax, spot[0] + 11, spot[1] + 4, f"{_tuple(row)} reaches {number(reached)}", size=11.5, ha="left")
     _note(ax, spot[0] + 11, spot[1] + 19, f"of at most {number(limit)}", ha="left")
     alt = (
         f"The curve √(H − 1) for H up to {H_max}, where it is {number(np.sqrt(H_max - 1))}. At H = {row.size} it is "
