@@ -1,9 +1,10 @@
-"""Interactive parts: the explorer (an ipywidget, and a live figure on the website), sliders, and in-page self-checks."""
+"""Interactive parts: the explorer (a widget, and a live figure on the site), sliders, and self-checks in the page."""
 
 from __future__ import annotations
 
 import html
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ import ipywidgets
 import numpy as np
 import traitlets
 
-from normlib import figures
+from normlib import checking, figures
+from normlib.misconceptions import message
 from normlib.norms import batch_norm, layer_norm, rms_norm
 
-__all__ = ["Explorer", "normalize", "self_check", "sliders"]
+__all__ = ["Explorer", "normalize", "questions", "self_check", "sliders"]
 
 HERE = Path(__file__).parent
 NORMS = {"LayerNorm": "layer", "RMSNorm": "rms", "BatchNorm": "batch"}
@@ -105,10 +107,10 @@ class Explorer(anywidget.AnyWidget):
         middle = [[1, 7, 4, 10, 2, 5, 8, 3], [5, 1, 7, 6, 9, 2, 4, 7]]
         return [[float(v) for v in row[: len(self.x)]] for row in middle]
 
-    @traitlets.validate("batch")
-    def _check_batch(self, proposal: dict[str, Any]) -> list[list[float]]:
-        if any(len(row) != len(self.x) for row in proposal["value"]):
-            raise traitlets.TraitError(f"each row of batch must have {len(self.x)} numbers, as x has")
+    @traitlets.validate("x", "batch")
+    def _check_shape(self, proposal: dict[str, Any]) -> Any:
+        if len({len(row) for row in [self.x, *self.batch]}) > 1:
+            raise traitlets.TraitError(f"x has {len(self.x)} numbers, so each row of batch must have as many")
         return proposal["value"]
 
     @property
@@ -133,3 +135,148 @@ def _live(name: str, state: dict[str, Any], still: str) -> str:
     css_class = f"normlib-{name}"
     loader = LOADER.replace("NAME", css_class).replace("SOURCE", source)
     return f'<div class="{css_class}" data-state="{data}">{still}</div>{loader}'
+
+
+def sliders(x: Any = (2, 4, 6, 8), *, norm: str = "layer") -> ipywidgets.VBox:
+    """Make plain sliders for a row, γ, β and ε, with the normalized row below; for notebooks.
+
+    Parameters
+    ----------
+    x : array_like, shape (H,)
+        The row to start from.
+    norm : {"layer", "rms", "batch"}
+        The norm to start with. BatchNorm puts the row into the same small batch as :class:`Explorer`.
+
+    Returns
+    -------
+    ipywidgets.VBox
+        Its last child is the result, HTML that follows every slider.
+
+    Raises
+    ------
+    traitlets.TraitError
+        If `x` has fewer than 2 or more than 8 entries, or there is no such norm.
+    """
+    start = Explorer(x=[float(v) for v in x], norm=norm)
+    far = max(10.0, 2 * max(map(abs, start.x)))
+    row = [
+        ipywidgets.FloatSlider(v, min=-far, max=far, step=far / 100, description=f"x{j}")
+        for j, v in enumerate(start.x, start=1)
+    ]
+    knobs = {
+        "norm": ipywidgets.Dropdown(options=list(NORMS.items()), value=norm, description="norm"),
+        "gamma": ipywidgets.FloatSlider(1.0, min=-4, max=4, step=0.05, description="γ"),
+        "beta": ipywidgets.FloatSlider(0.0, min=-10, max=10, step=0.1, description="β"),
+        "eps": ipywidgets.FloatLogSlider(1e-5, base=10, min=-12, max=0, description="ε", readout_format=".0e"),
+    }
+    result = ipywidgets.HTML()
+
+    def show(_: Any = None) -> None:
+        values = [slider.value for slider in row]
+        y = normalize(values, batch=start.batch, **{name: knob.value for name, knob in knobs.items()})
+        cells = "".join(f"<td style='padding:0 .8em'>{figures.number(v)}</td>" for v in y)
+        facts = f"mean {figures.number(np.round(y.mean(), 12))}, standard deviation {figures.number(y.std())}"
+        result.value = f"<table><tr><th>y</th>{cells}</tr></table><p>{facts}</p>"
+
+    for control in (*row, *knobs.values()):
+        control.observe(show, "value")
+    show()
+    return ipywidgets.VBox([*row, *knobs.values(), result])
+
+
+class SelfCheck:
+    """What :func:`self_check` returns: a form on a page, a hint in a notebook or terminal."""
+
+    def __init__(self, exercise: str, data: list[dict[str, Any]]) -> None:
+        self.exercise, self.questions = exercise, data
+
+    def __repr__(self) -> str:
+        return f'check("{self.exercise}", {", ".join(q["name"] + "=…" for q in self.questions)})'
+
+    def _repr_html_(self) -> str:
+        state = {"exercise": self.exercise, "questions": self.questions}
+        still = f"<p>With JavaScript, you can check your answers here; in a notebook with <code>{self!r}</code>.</p>"
+        return _live("selfcheck", state, still)
+
+
+def self_check(exercise: str) -> SelfCheck:
+    """Show a form that checks the answers to an exercise on the page itself.
+
+    Parameters
+    ----------
+    exercise : str
+        "1.1" to "5.3".
+
+    Returns
+    -------
+    SelfCheck
+        Displays as a form with a field for each number, list of numbers or choice that the exercise asks for.
+
+    Raises
+    ------
+    ValueError
+        If there is no such exercise.
+    """
+    return SelfCheck(exercise, questions(exercise))
+
+
+def questions(exercise: str) -> list[dict[str, Any]]:
+    """Give what can be checked without Python, as plain data: questions, right values, known wrong ones.
+
+    Functions to be written, expressions and questions with many right answers are left to :func:`normlib.check`.
+
+    Parameters
+    ----------
+    exercise : str
+        "1.1" to "5.3".
+
+    Returns
+    -------
+    list of dict
+        For each question `name`, `says`, `kind` ("numbers" or "names"), `decimals`, `rights` (a list of right answers),
+        `wrongs` (a list of `value` and `says`), and for a choice its `names`.
+    """
+    given = checking.instance(exercise)
+    found = (_question(quantity, given) for quantity in checking.find(exercise).quantities)
+    return [question for question in found if question]
+
+
+def _question(quantity: checking.Quantity, given: dict[str, Any]) -> dict[str, Any] | None:
+    if quantity.calls or quantity.holds:
+        return None
+    right = checking.evaluate(quantity.right, given)
+    names = isinstance(right, frozenset)
+    if not names and np.asarray(right).dtype.kind not in "iuf":
+        return None
+    values = [right, *(checking.evaluate(path, given) for path in quantity.also)]
+    wrongs = [(name, checking.evaluate(path, given)) for name, path in quantity.wrong_paths()]
+    says = quantity.says.split(", a set")[0]
+    question = {"name": quantity.name, "says": says[0].upper() + says[1:], "decimals": quantity.decimals}
+    if names:
+        return question | {
+            "kind": "names",
+            "names": sorted(
+                set(re.findall(r'"([\w ]+)"', quantity.says)).union(right, *(value for _, value in wrongs))
+            ),
+            "rights": [sorted(value) for value in values],
+            "wrongs": [{"value": sorted(value), "says": message(name)} for name, value in wrongs],
+        }
+    rights = [numbers for value in values for numbers in _orders(quantity, value)]
+    wrongs = [(numbers, name) for name, value in wrongs for numbers in _orders(quantity, value)]
+    # A page takes numbers only: what differs from the right answer by its shape alone is no mistake there.
+    said = [{"value": numbers, "says": message(name)} for numbers, name in wrongs if numbers not in rights]
+    return question | {"kind": "numbers", "rights": rights, "wrongs": said}
+
+
+def _orders(quantity: checking.Quantity, value: Any) -> list[list[float | str]]:
+    """Flatten an answer; where the order of its rows does not count, give it backwards too."""
+    array = np.asarray(value, dtype=float)
+    orders = [array]
+    if array.ndim == 2 and np.array_equal(quantity.clean(array), quantity.clean(array[::-1])):
+        orders.append(array[::-1])
+    special = {
+        "nan": "NaN",
+        "inf": "Infinity",
+        "-inf": "-Infinity",
+    }  # JSON has none of them; JavaScript reads the words
+    return [[special.get(str(v), v) for v in order.ravel().tolist()] for order in orders]

@@ -1,4 +1,4 @@
-"""What the website needs beyond Jupyter Book's settings: local KaTeX, notebooks to download, an honest execution cache."""
+"""What the website needs beyond Jupyter Book's settings: KaTeX and fonts of its own, notebooks, an honest cache."""
 
 from __future__ import annotations
 
