@@ -639,6 +639,7 @@ LEVEL_3 = (
                     "shift-lost": _expression("a*mu"),
                     "scale-lost": _expression("mu + b"),
                     "statistic-unchanged": _expression("mu"),
+                    "number-for-mean": _expression("a*x + b"),
                 },
             ),
             Quantity(
@@ -648,6 +649,7 @@ LEVEL_3 = (
                 {
                     "shift-kept": _expression("a*(x - mu) + b"),
                     "scale-lost": _expression("x - mu"),
+                    "old-mean": _expression("a*x + b - mu"),
                     "sign-flipped": _expression("a*(mu - x)"),
                 },
             ),
@@ -657,7 +659,11 @@ LEVEL_3 = (
                 _expression("a**2*sigma**2"),
                 {
                     "variance-scales-once": _expression("a*sigma**2"),
-                    "shift-kept": _expression("a**2*sigma**2 + b"),
+                    "shift-kept": (
+                        _expression("a**2*sigma**2 + b"),
+                        _expression("a**2*sigma**2 + b**2"),
+                        _expression("(a*sigma + b)**2"),
+                    ),
                     "statistic-unchanged": _expression("sigma**2"),
                     "std-for-variance": _expression("a*sigma"),
                 },
@@ -823,6 +829,26 @@ LEVEL_3 = (
                     "ddof-1": lambda x, gamma, beta: recipe(x, gamma, beta, ddof=1),
                     "gamma-beta-swapped": lambda x, gamma, beta: recipe(x, beta, gamma),
                 },
+            ),
+            Quantity(
+                "batch_norm_inference",
+                "batch_norm(…) with training=False, the pair (y, (mean, var))",
+                _batch_norm,
+                {
+                    "batch-statistics-in-inference": _batch_norm_with(use="batch"),
+                    "running-updated-in-inference": _batch_norm_with(update=True),
+                    "eps-outside-root": _batch_norm_with(outside=True),
+                    "eps-missing": lambda x, gamma, beta, running, *_: (
+                        gamma * (x - running[0]) / np.sqrt(running[1]) + beta,
+                        running,
+                    ),
+                    "variance-for-std": _batch_norm_with(root=False),
+                    "gamma-beta-swapped": _batch_norm_with(swap=True),
+                    "affine-missing": _batch_norm_with(affine=False),
+                },
+                calls=lambda rng: [call for call in _batch_norm_calls(rng) if not call[4]],
+                parts=("y", "the running mean", "the running variance"),
+                own=True,
             ),
             Quantity(
                 "batch_norm",

@@ -77,6 +77,8 @@ MISCONCEPTIONS: dict[str, tuple[str, str]] = {
     # invariance
     "shift-lost": ("The b is missing. Adding b to every number adds b to the mean.", "invariance"),
     "scale-lost": ("The a is missing. Multiplying every number by a also multiplies what you compute here.", "invariance"),
+    "number-for-mean": ("This is one number of the new row, not its mean. Average over all H of them; the single x drops out.", "invariance"),
+    "old-mean": ("You subtracted the old mean. The mean moves along with the row: subtract the new one.", "invariance"),
     "shift-kept": ("b is still there. It stands in the number and in the mean, so the difference loses it.", "invariance"),
     "statistic-unchanged": ("You left it as it was. Work out what a·x + b does to each number, then average.", "invariance"),
     "variance-scales-once": ("You scaled the variance by a. It averages squares, so a comes out squared.", "invariance"),
