@@ -269,11 +269,13 @@ def steps(x: ArrayLike, gamma: ArrayLike = 1.0, beta: ArrayLike = 0.0, eps: floa
     row, mean, spread, standard = _standardized(x, eps)
     y = np.asarray(gamma, dtype=float) * standard + np.asarray(beta, dtype=float)
     root = "√(σ² + ε)" if eps else "σ"
+    one_pair = np.ndim(gamma) == np.ndim(beta) == 0
+    pair = f"γ = {_value(gamma)}, β = {_value(beta)}" if one_pair else "one pair per feature"
     stages = [
         ("x", "x", row, "the row", f"mean μ = {number(mean)}"),
         ("x − μ", "mu", row - mean, "", "mean 0"),
         ("x̂", "x_hat", standard, f"(x − μ) / {root}", f"{root} = {number(spread)}"),
-        ("y", "y", y, "γ x̂ + β", f"γ = {_value(gamma)}, β = {_value(beta)}"),
+        ("y", "y", y, "γ x̂ + β", pair),
     ]
     reach = [(max(v.max(), 0.0), max(-v.min(), 0.0)) for _, _, v, *_ in stages]
     spans = [up + down for up, down in reach]
@@ -355,7 +357,7 @@ def _space(ax: Axes, flat: Array, rise: float) -> None:
     origin, size, tilt = np.array([104.0, 168.0]), 92.0, 0.36
     unit = 0.84 * size / max(np.hypot(*flat), 1.3 * np.sqrt(3))
     foot = origin + unit * flat * [1, -tilt]
-    lift = float(np.clip(unit * rise, -90, 90))  # a far-away x is drawn at the edge of the panel
+    lift = float(np.clip(unit * rise, -50, 90))  # a far-away x is drawn at the edge of the panel
     head = foot - [0, lift]
     for radius, style in ((size, {"facecolor": _INK, "alpha": 0.08}), (unit * np.sqrt(3), _OUTLINE)):
         ax.add_patch(Ellipse(origin, 2 * radius, 2 * radius * tilt, clip_on=False, **style))
@@ -369,7 +371,7 @@ def _space(ax: Axes, flat: Array, rise: float) -> None:
     _dot(ax, head, COLORS["x"])
     _text(ax, head[0] + 9, head[1], "x", size=13, ha="left", weight="bold")
     _text(ax, origin[0], 12, "in space", weight="bold")
-    _text(ax, origin[0], origin[1] + 52, "the plane Σ = 0", size=11)
+    _text(ax, origin[0] - 44 * (1 if flat[0] >= 0 else -1), origin[1] + 46, "the plane Σ = 0", size=11)
     _note(ax, origin[0], 254, "a shift moves x along 1")
 
 
@@ -397,7 +399,7 @@ def _plane(ax: Axes, basis: Array, flat: Array, on_circle: Array) -> None:
     side = np.array([ray[1], ray[0]])  # a quarter turn from the ray, in pixels
     side = side if side[1] > 0 else -side
     _text(ax, *(far + side * (16 if abs(side[1]) > 0.5 else 24)), "x − μ", size=13, weight="bold")
-    _text(ax, *(near + side * 15 + ray * [9, -9]), "x̂", size=13, weight="bold")
+    _text(ax, *(near - side * 14 - ray * [10, -10]), "x̂", size=13, weight="bold")
     _text(ax, origin[0], 12, "the plane, face-on", weight="bold")
     _note(ax, origin[0], 254, "a scaling moves x − μ along its ray")
 
@@ -460,7 +462,7 @@ def compare(x: ArrayLike, eps: float = 0.0) -> Picture:
     row, _, _, layer = _standardized(x, eps)
     rms, size = rms_norm(row, eps=eps), np.sqrt(np.mean(row**2) + eps)
     highest, lowest = max(layer.max(), rms.max(), 0.0), min(layer.min(), rms.min(), 0.0)
-    tall, column, left = 150.0, 104.0, 8.0
+    tall, column, left = 150.0, 110.0, 8.0
     unit = tall / (highest - lowest)
     width = left + column * row.size
     figure, ax = _canvas(width + 8, tall + 86)
@@ -472,8 +474,8 @@ def compare(x: ArrayLike, eps: float = 0.0) -> Picture:
     _box(ax, left + 164, 6, 13, 12, **_OUTLINE)
     _text(ax, left + 183, 12, f"RMSNorm, mean {number(rms.mean())}", size=11.5, ha="left")
     _rule(ax, left, width, zero)
-    _bars(ax, layer, centres - 23, zero=zero, unit=unit, width=30, **solid)
-    _bars(ax, rms, centres + 23, zero=zero, unit=unit, width=30, **_OUTLINE)
+    _bars(ax, layer, centres - 25, zero=zero, unit=unit, width=30, **solid)
+    _bars(ax, rms, centres + 25, zero=zero, unit=unit, width=30, **_OUTLINE)
     for i, centre in enumerate(centres):
         _text(ax, centre, tall + 76, f"x{_sub(i + 1)} = {number(row[i])}", size=11.5)
     alt = (
@@ -512,12 +514,13 @@ def bound(H_max: int = 16, x: ArrayLike = (2, 4, 6, 8)) -> Picture:
         _, y = place(1, tick)
         _line(ax, (left, left + width), (y, y), alpha=_FAINT if tick else 2 * _FAINT, lw=0.8)
         _note(ax, left - 8, y, str(tick), ha="right")
-    for H in range(2, H_max + 1, max(2, H_max // 16 * 2)):
+    step = max(2, H_max // 16 * 2)
+    for H in range(step, H_max + 1, step):
         _note(ax, place(H, 0)[0], bottom + 13, str(H))
     _text(ax, left + width / 2, bottom + 31, "number of features, H", size=11.5)
     curve = np.linspace(1, H_max, 120)
     _line(ax, *place(curve, np.sqrt(curve - 1)), color=COLORS["x_hat"], lw=2.2)
-    for H in range(2, min(H_max, 24) + 1):
+    for H in range(2, H_max + 1) if H_max <= 24 else ():
         _dot(ax, place(H, np.sqrt(H - 1)), COLORS["x_hat"], 3.2)
     x_label, y_label = place(0.55 * H_max, np.sqrt(0.55 * H_max - 1))
     _text(ax, x_label - 6, y_label - 18, "the ceiling √(H − 1)", size=13, ha="right", weight="bold")
