@@ -45,7 +45,8 @@ def standardize(x: npt.ArrayLike, *, axis: Axis = -1, eps: float = 0.0) -> Array
 
     Notes
     -----
-    Any finite row is safe: one whose squares would overflow or vanish is measured in units of its largest entry.
+    Any row of normal numbers is safe: if its squares would overflow or vanish, it is measured in units of its largest
+    entry. Subnormal numbers (below 2e-308, or 1e-38 in float32) have few digits, and so has their x̂.
     A NaN or an infinity spoils its own row and no other.
     """
     return _forward(x, None, None, axis, eps, center=True)

@@ -234,6 +234,14 @@ def test_inputs_are_never_changed_and_results_are_fresh(backward):
         assert not any(np.shares_memory(array, result) for result in results)
 
 
+def test_float16_is_computed_in_float32():
+    dy, x = np.random.default_rng(12).normal(5, 3, (2, 100, 50)).astype(np.float16)
+    for backward in BACKWARDS:
+        wide = backward(dy.astype(np.float32), x.astype(np.float32))
+        for narrow, expected in zip(backward(dy, x), wide, strict=True):
+            np.testing.assert_array_equal(narrow, expected.astype(np.float16))
+
+
 def test_integers_give_float64():
     for result in layer_norm_backward([1, -2, 0, 3], [1, 2, 4, 7], [1, 2, 0, -1]):
         assert result.dtype == np.float64
@@ -247,6 +255,7 @@ def test_integers_give_float64():
     [
         ((DY[:3], X), {}, r"dy has shape \(3,\); it must have the shape of x, \(4,\)"),
         ((1.0, X), {}, r"dy has shape \(\)"),
+        ((DY[None], X), {}, r"dy has shape \(1, 4\)"),
         ((DY, X, GAMMA[:1]), {}, r"gamma has shape \(1,\)"),
         ((DY, X, GAMMA), {"axis": 1}, "axis=1 does not fit"),
         ((DY, X, GAMMA), {"axis": (0, -1)}, "does not fit"),

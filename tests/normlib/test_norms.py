@@ -74,6 +74,9 @@ def test_float16_is_computed_in_float32():
     x = np.array([300, -300, 60000, 1000], np.float16)  # squares overflow float16
     close(layer_norm(x).astype(float), exact_norm(x, eps=1e-5), 1e-3)
     assert np.isinf(layer_norm(x, np.full(4, 60000.0))).any()  # too large for float16, and no warning
+    x = np.random.default_rng(10).normal(5, 3, (200, 50)).astype(np.float16)
+    for norm in (*NORMS, batch_norm):
+        np.testing.assert_array_equal(norm(x), norm(x.astype(np.float32)).astype(np.float16))
 
 
 def test_epsilon_is_inside_the_root():
@@ -281,6 +284,7 @@ def test_layout_and_rank_change_no_bit(norm, dtype):
     for axis in range(3):
         moved = np.moveaxis(x, 2, axis)
         np.testing.assert_array_equal(norm(moved, axis=axis), np.moveaxis(y, 2, axis))
+        assert norm(moved, axis=axis).flags.c_contiguous
         np.testing.assert_array_equal(norm(moved, axis=axis - 3), np.moveaxis(y, 2, axis))
     flat = norm(x.reshape(6, 80)).reshape(x.shape)
     for axis in ((1, 2), (-2, -1), (2, 1), [1, 2]):
@@ -326,6 +330,13 @@ def test_running_statistics_by_hand():
     close(var, [2.1, 11.8, 1.3 + 0.4 / 3, 0.9 + 0.4 / 3])
     close(y[:, 0], np.array([2, 2, -4]) / (8 + 1e-5) ** 0.5)  # divisor B = 3 for the output
     close(y, standardize(np.array(BATCH), axis=0, eps=1e-5), 1e-15)
+
+
+def test_running_statistics_of_a_long_float32_batch():
+    x = np.random.default_rng(11).normal(1000, 1, (200_000, 1)).astype(np.float32)
+    _, (mean, var) = batch_norm(x, running=([0], [1]), momentum=1)
+    close(mean, x.astype(float).mean(axis=0), 1e-9)
+    close(var, x.astype(float).var(axis=0, ddof=1), 1e-9)
 
 
 def test_inference_uses_the_running_statistics_and_leaves_them():
