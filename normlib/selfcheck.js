@@ -103,8 +103,8 @@ function render({ model, el }) {
     const id = `check-${exercise.replace(".", "-")}-${question.name}`;
     const status = html("p", { role: "status", id: `${id}-says` });
     if (question.kind === "names") {
-      const boxes = question.names.map((value) => html("input", { type: "checkbox", value }));
-      const labels = boxes.map((box) => html("label", {}, box, box.value.replaceAll("_", " ")));
+      const boxes = Object.keys(question.names).map((value) => html("input", { type: "checkbox", value }));
+      const labels = boxes.map((box) => html("label", {}, box, question.names[box.value]));
       const read = () => boxes.filter((box) => box.checked).map((box) => box.value);
       return { question, status, read, empty: () => !read().length, box: html("fieldset", {}, html("legend", {}, question.says), ...labels, status) };
     }

@@ -20,6 +20,7 @@ from normlib.norms import batch_norm, layer_norm, rms_norm
 __all__ = ["Explorer", "normalize", "questions", "self_check", "sliders"]
 
 HERE = Path(__file__).parent
+SYMBOLS = {**figures.SYMBOLS, "eps": "ε"}
 NORMS = {"LayerNorm": "layer", "RMSNorm": "rms", "BatchNorm": "batch"}
 
 # Runs a module written for anywidget on a page without a kernel: it gives it the element's state as its model.
@@ -109,8 +110,9 @@ class Explorer(anywidget.AnyWidget):
 
     @traitlets.validate("x", "batch")
     def _check_shape(self, proposal: dict[str, Any]) -> Any:
-        if len({len(row) for row in [self.x, *self.batch]}) > 1:
-            raise traitlets.TraitError(f"x has {len(self.x)} numbers, so each row of batch must have as many")
+        new = {"x": self.x, "batch": self.batch, proposal["trait"].name: proposal["value"]}
+        if len({len(row) for row in [new["x"], *new["batch"]]}) > 1:
+            raise traitlets.TraitError("x and each row of batch must have equally many numbers")
         return proposal["value"]
 
     @property
@@ -234,7 +236,7 @@ def questions(exercise: str) -> list[dict[str, Any]]:
     -------
     list of dict
         For each question `name`, `says`, `kind` ("numbers" or "names"), `decimals`, `rights` (a list of right answers),
-        `wrongs` (a list of `value` and `says`), and for a choice its `names`.
+        `wrongs` (a list of `value` and `says`), and for a choice its `names`, each with what the page calls it.
     """
     given = checking.instance(exercise)
     found = (_question(quantity, given) for quantity in checking.find(exercise).quantities)
@@ -250,14 +252,13 @@ def _question(quantity: checking.Quantity, given: dict[str, Any]) -> dict[str, A
         return None
     values = [right, *(checking.evaluate(path, given) for path in quantity.also)]
     wrongs = [(name, checking.evaluate(path, given)) for name, path in quantity.wrong_paths()]
-    says = quantity.says.split(", a set")[0]
-    question = {"name": quantity.name, "says": says[0].upper() + says[1:], "decimals": quantity.decimals}
+    says = quantity.says.split(", a set")[0]  # the rest says how to write it in Python
+    question = {"name": quantity.name, "says": says, "decimals": quantity.decimals}
     if names:
+        choices = set(re.findall(r'"([\w ]+)"', quantity.says)).union(right, *(value for _, value in wrongs))
         return question | {
             "kind": "names",
-            "names": sorted(
-                set(re.findall(r'"([\w ]+)"', quantity.says)).union(right, *(value for _, value in wrongs))
-            ),
+            "names": {name: SYMBOLS.get(name, name) for name in sorted(choices)},
             "rights": [sorted(value) for value in values],
             "wrongs": [{"value": sorted(value), "says": message(name)} for name, value in wrongs],
         }

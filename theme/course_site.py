@@ -18,6 +18,7 @@ from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 from sphinx.writers.html5 import HTML5Translator
 from sphinxcontrib import katex
@@ -106,6 +107,13 @@ def as_notebook(text: str) -> str:
     return nbformat.writes(notebook) + "\n"
 
 
+def number_exercises(app: Sphinx, env: BuildEnvironment) -> None:
+    """Number each exercise as its label says, ``ex-2-1`` is 2.1: the catalogue and the notebooks call it so."""
+    for numbers in env.toc_fignumbers.values():
+        exercises = numbers.get("exercise", {})
+        exercises.update({label: tuple(label.split("-")[1:]) for label in exercises})
+
+
 class Details(nodes.General, nodes.Element):
     """A block that opens and closes; the browser does it, so it works by keyboard and without a script."""
 
@@ -159,6 +167,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", bring_assets, priority=100)
     app.add_node(Details, html=(visit_details, depart_details))
     app.add_node(Summary, html=(visit_details, depart_details))
+    app.connect("env-check-consistency", number_exercises)
     app.connect("doctree-resolved", fold)
     app.connect("build-finished", trim)
     app.connect("html-page-context", page_context, priority=100)
