@@ -865,7 +865,7 @@ LEVEL_3 = (
                     "running-not-updated": _batch_norm_with(update=False),
                     "running-updated-in-inference": _batch_norm_with(update=True),
                     "layer-norm-instead": (_batch_norm_with(use="batch", axis=1), _batch_norm_with(axis=1)),
-                    "ddof-1": _batch_norm_with(ddof=1),
+                    "batch-ddof-1": _batch_norm_with(ddof=1),
                     "eps-outside-root": _batch_norm_with(outside=True),
                     "variance-for-std": _batch_norm_with(root=False),
                     "gamma-beta-swapped": _batch_norm_with(swap=True),
@@ -1089,7 +1089,9 @@ LEVEL_4 = (
 # Level 5
 
 
-def jacobian_without(x: np.ndarray, *, mean: bool = True, variance: bool = True, sigma: bool = True) -> np.ndarray:
+def jacobian_without(
+    x: np.ndarray, *, mean: bool = True, variance: bool = True, sigma: bool = True, ddof: int = 0
+) -> np.ndarray:
     """The Jacobian of x̂ with terms left out, shape (H, H), for one row and eps = 0.
 
     Parameters
@@ -1098,10 +1100,12 @@ def jacobian_without(x: np.ndarray, *, mean: bool = True, variance: bool = True,
         One row.
     mean, variance, sigma : bool
         Whether the term through the mean, the term through the variance and the factor 1/σ are there.
+    ddof : int
+        The variance's divisor is H − ddof.
     """
-    hat = recipe(x)
+    hat = recipe(x, ddof=ddof)
     inner = np.eye(x.size) - mean * 1 / x.size - variance * np.outer(hat, hat) / x.size
-    return inner / (x.std() if sigma else 1.0)
+    return inner / (x.std(ddof=ddof) if sigma else 1.0)
 
 
 JACOBIAN_WRONG = {
@@ -1109,6 +1113,7 @@ JACOBIAN_WRONG = {
     "no-variance-term": lambda x: jacobian_without(x, variance=False),
     "statistics-constant": lambda x: jacobian_without(x, mean=False, variance=False),
     "no-sigma": lambda x: jacobian_without(x, sigma=False),
+    "ddof-1": lambda x: jacobian_without(x, ddof=1),
     "diagonal-only": lambda x: np.diag(np.diag(jacobian_without(x))),
 }
 
@@ -1117,8 +1122,21 @@ def _first(path: Any, scale: float = 1.0) -> Any:
     return lambda x: path(scale * x)[0, 0]
 
 
+def _and_rounded(path: Any) -> tuple:
+    """A wrong path, exact and rounded as the question before asks."""
+    return path, lambda x: np.round(path(x), 4), lambda x: np.round(path(x), 3)
+
+
 def backward_without(
-    dy: np.ndarray, x: np.ndarray, gamma: np.ndarray, eps: float, *, mean: bool = True, variance: bool = True
+    dy: np.ndarray,
+    x: np.ndarray,
+    gamma: np.ndarray,
+    eps: float,
+    *,
+    mean: bool = True,
+    variance: bool = True,
+    ddof: int = 0,
+    outside: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The backward pass of LayerNorm with terms left out: (dx, dgamma, dbeta).
 
@@ -1132,19 +1150,23 @@ def backward_without(
         The floor under the root.
     mean, variance : bool
         Whether the term through the mean and the term through the variance are there.
+    ddof, outside
+        As in `recipe`.
     """
-    hat, g = recipe(x, eps=eps), dy * gamma
+    hat, g = recipe(x, eps=eps, ddof=ddof, outside=outside), dy * gamma
+    square = x.var(-1, ddof=ddof, keepdims=True)
+    divisor = np.sqrt(square) + eps if outside else np.sqrt(square + eps)
     through_mean = g.mean(-1, keepdims=True) if mean else 0.0
     through_variance = hat * (g * hat).mean(-1, keepdims=True) if variance else 0.0
-    dx = (g - through_mean - through_variance) / np.sqrt(x.var(-1, keepdims=True) + eps)
+    dx = (g - through_mean - through_variance) / divisor
     return dx, (dy * hat).sum(0), dy.sum(0)
 
 
 def _backward_calls(rng: np.random.Generator) -> list[tuple]:
     calls = []
-    for shape in ((1, 4), (3, 5), (2, 3)):
+    for shape, scale in (((1, 4), 2.0), ((3, 5), 2.0), ((2, 3), 2e-3)):  # the last so small that ε matters
         gamma = _affine(rng, shape[-1])[0]
-        calls.append((rng.normal(0.5, 2.0, shape), rng.normal(1.0, 2.0, shape), gamma, 1e-5))
+        calls.append((rng.normal(0.5, 2.0, shape), rng.normal(scale / 2, scale, shape), gamma, 1e-5))
     return calls
 
 
@@ -1190,7 +1212,7 @@ SERVE = {
 
 def _fresh_serve(rng: np.random.Generator) -> dict[str, Any]:
     x, mean, var = np.stack([_row(rng, 3), _row(rng, 3)]), _row(rng, 3), rng.uniform(1, 9, 3)
-    gap = recipe(x, axis=0) - (x - mean) / np.sqrt(var)
+    gap = recipe(x, eps=SERVE["eps"], axis=0) - (x - mean) / np.sqrt(var + SERVE["eps"])
     sign = 1.0 if gap.max() < -gap.min() else -1.0  # the largest gap is negative, so that forgetting |…| shows
     return {**SERVE, "x": sign * x, "mean": sign * mean, "var": var}
 
@@ -1216,8 +1238,8 @@ LEVEL_5 = (
                 "∂x̂₁/∂x₁ at (20, 40, 60, 80), ε = 0, one number",
                 _first(jacobian_without, 10),
                 {
-                    "scale-free-gradient": _first(jacobian_without),
-                    "gradient-grows": lambda x: 10 * jacobian_without(x)[0, 0],
+                    "scale-free-gradient": _and_rounded(_first(jacobian_without)),
+                    "gradient-grows": _and_rounded(lambda x: 10 * jacobian_without(x)[0, 0]),
                     "gradient-shrinks-twice": lambda x: jacobian_without(x)[0, 0] / 100,
                     "no-variance-term": _first(JACOBIAN_WRONG["no-variance-term"], 10),
                     "no-mean-term": _first(JACOBIAN_WRONG["no-mean-term"], 10),
@@ -1254,6 +1276,9 @@ LEVEL_5 = (
                     "statistics-constant": lambda dy, x, gamma, eps: backward_without(
                         dy, x, gamma, eps, mean=False, variance=False
                     ),
+                    "ddof-1": lambda dy, x, gamma, eps: backward_without(dy, x, gamma, eps, ddof=1),
+                    "eps-outside-root": lambda dy, x, gamma, eps: backward_without(dy, x, gamma, eps, outside=True),
+                    "eps-missing": lambda dy, x, gamma, eps: backward_without(dy, x, gamma, 0.0),
                     "zero-gradient": _changed(0, lambda dy, x, gamma, eps: np.zeros_like(x)),
                     "gamma-ignored": _changed(
                         0, lambda dy, x, gamma, eps: backward_without(dy, x, np.ones_like(gamma), eps)[0]
@@ -1294,8 +1319,7 @@ LEVEL_5 = (
                 "the sum of the other H − 1 entries when one is t, an expression in t",
                 _expression("-t"),
                 {
-                    "others-keep-sum": (_expression("0*t"), _expression("1 - t"), _expression("t")),
-                    "rms-bound": _expression("H - t"),
+                    "others-keep-sum": tuple(map(_expression, ("0*t", "1 - t", "t", "H - t"))),
                 },
             ),
             Quantity(
@@ -1304,8 +1328,7 @@ LEVEL_5 = (
                 _expression("t**2/(H - 1)"),
                 {
                     "cauchy-schwarz-missing": _expression("0*t"),
-                    "cauchy-schwarz-divisor": _expression("t**2/H"),
-                    "bound-squared": _expression("t**2"),
+                    "cauchy-schwarz-divisor": (_expression("t**2/H"), _expression("t**2")),
                 },
             ),
             Quantity(
@@ -1316,6 +1339,7 @@ LEVEL_5 = (
                     "rms-bound": _expression("H"),
                     "cauchy-schwarz-divisor": _expression("H**2/(H + 1)"),
                     "bound-is-one": _expression("H/H"),
+                    "root-too-early": _expression("sqrt(H - 1)"),
                 },
             ),
             Quantity("bound_at_4", "the bound for H = 4, one number", lambda H: np.sqrt(H - 1), BOUND_WRONG),
@@ -1380,7 +1404,7 @@ LEVEL_5 = (
                     "layer-norm-instead": lambda x, mean, var, eps: np.max(
                         np.abs(recipe(x, eps=eps) - (x - mean) / np.sqrt(var + eps))
                     ),
-                    "ddof-1": lambda x, mean, var, eps: np.max(
+                    "batch-ddof-1": lambda x, mean, var, eps: np.max(
                         np.abs(recipe(x, eps=eps, axis=0, ddof=1) - (x - mean) / np.sqrt(var + eps))
                     ),
                 },
@@ -1402,7 +1426,7 @@ LEVEL_5 = (
                     "layer-norm-instead": lambda x, mean, var, eps: np.max(
                         np.abs(recipe(x, eps=eps) - (x - mean) / np.sqrt(var + eps))
                     ),
-                    "ddof-1": lambda x, mean, var, eps: np.max(
+                    "batch-ddof-1": lambda x, mean, var, eps: np.max(
                         np.abs(recipe(x, eps=eps, axis=0, ddof=1) - (x - mean) / np.sqrt(var + eps))
                     ),
                     "variance-for-std": lambda x, mean, var, eps: np.max(
