@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import nbformat
+from nbgrader.api import Gradebook
 from traitlets.config import Config, PyFileConfigLoader
 
 HERE = Path(__file__).resolve().parent.parent
@@ -24,14 +28,19 @@ class Course:
     Parameters
     ----------
     root : Path
-        The folder with ``submitted/``, ``autograded/``, ``feedback/`` and ``gradebook.db``. The assignments
-        always come from this project's ``solutions/``.
-    exercises : Path
-        Where the released notebooks are.
+        The folder with ``submitted/``, ``autograded/``, ``feedback/``, ``reports/``, ``exercises/`` and
+        ``gradebook.db``. The assignments themselves always come from this project's ``solutions/``.
+    timeout : int, optional
+        Seconds that a cell may run, instead of the number in ``nbgrader_config.py``.
     """
 
     root: Path = HERE
-    exercises: Path = HERE / "exercises"
+    timeout: int | None = None
+
+    @property
+    def exercises(self) -> Path:
+        """The released notebooks."""
+        return self.root / "exercises"
 
     def config(self) -> Config:
         """nbgrader's configuration for this class."""
@@ -39,10 +48,48 @@ class Course:
         config.CourseDirectory.root = str(self.root)
         config.CourseDirectory.source_directory = str(HERE / "solutions")
         config.CourseDirectory.release_directory = str(self.exercises)
-        config.CourseDirectory.db_url = f"sqlite:///{self.root / 'gradebook.db'}"
+        config.CourseDirectory.db_url = self.database
+        if self.timeout is not None:
+            config.ExecutePreprocessor.timeout = self.timeout
         return config
+
+    @property
+    def database(self) -> str:
+        """The address of the grade book."""
+        return f"sqlite:///{self.root / 'gradebook.db'}"
+
+    @contextmanager
+    def gradebook(self) -> Iterator[Gradebook]:
+        """Open the grade book, and close it again."""
+        with Gradebook(self.database, "layernorm") as book:
+            yield book
 
     def sources(self) -> list[Path]:
         """The authored Markdown of each assignment that exists, in the order of the levels."""
         paths = [HERE / "solutions" / stem / f"{stem}.md" for stem in STEMS]
         return [path for path in paths if path.exists()]
+
+    def released(self, assignment: str) -> nbformat.NotebookNode:
+        """The notebook that the students got."""
+        return nbformat.read(self.exercises / assignment / f"{assignment}.ipynb", as_version=4)
+
+    def submission(self, student: str, assignment: str) -> Path:
+        """The folder that a student handed in."""
+        return self.root / "submitted" / student / assignment
+
+    def autograded(self, student: str, assignment: str) -> Path:
+        """The notebook that nbgrader ran."""
+        return self.root / "autograded" / student / assignment / f"{assignment}.ipynb"
+
+    def students(self, assignment: str) -> list[str]:
+        """Everybody in the class: who is in the grade book, or handed this assignment in."""
+        handed_in = {path.parent.name for path in (self.root / "submitted").glob(f"*/{assignment}")}
+        with self.gradebook() as book:
+            known = {student.id for student in book.students}
+        return sorted(name for name in handed_in | known if not name.startswith("."))
+
+    def assignments(self) -> list[str]:
+        """The assignments in the grade book, in the order of the levels."""
+        with self.gradebook() as book:
+            known = {assignment.name for assignment in book.assignments}
+        return [stem for stem in STEMS if stem in known and (self.exercises / stem / f"{stem}.ipynb").exists()]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import jupytext
 import nbformat
-from nbgrader.apps import NbGraderAPI
-from traitlets.config import Config
+from nbgrader.converters import GenerateAssignment
+from nbgrader.coursedir import CourseDirectory
 
 from grading.course import Course
+from grading.run import nbgrader_log
 
 
 def author(source: Path) -> Path:
@@ -39,19 +39,39 @@ def author(source: Path) -> Path:
     return target
 
 
-def release(course: Course) -> Iterator[str]:
-    """Make every assignment's released notebook with nbgrader, and name each one as it is done.
+def release(course: Course, assignments: list[str] | None = None) -> Iterator[str]:
+    """Make the released notebooks with nbgrader, and name each one as it is done.
+
+    Parameters
+    ----------
+    course : Course
+        Where the released notebooks and the grade book are.
+    assignments : list of str, optional
+        Only these.
 
     Raises
     ------
     RuntimeError
-        If nbgrader refuses an assignment; the message is nbgrader's.
+        If nbgrader refuses an assignment; the message is nbgrader's, and what to do.
     """
     for source in course.sources():
-        author(source)
-        folder = course.exercises / source.stem
-        shutil.rmtree(folder, ignore_errors=True)
-        outcome = NbGraderAPI(config=Config(course.config())).generate_assignment(source.stem, force=True, create=True)
-        if not outcome["success"]:
-            raise RuntimeError(f"nbgrader could not release {source.stem}:\n{outcome.get('log') or outcome.get('error')}")
-        yield source.stem
+        name = source.stem
+        if assignments is None or name in assignments:
+            author(source)
+            _generate(course, name)
+            yield name
+
+
+def _generate(course: Course, name: str) -> None:
+    config = course.config()
+    folders = CourseDirectory(config=config, assignment_id=name, student_id=".")
+    with nbgrader_log() as lines:
+        try:
+            GenerateAssignment(coursedir=folders, config=config, force=True).start()
+        except Exception as error:  # nbgrader logs the cause and raises something general
+            causes = [line.strip().splitlines()[-1] for line in lines if "Traceback" in line]
+            cause = causes[-1] if causes else str(error)
+            hint = ""
+            if "Cannot add or remove cells" in cause:
+                hint = " Give the changed cells to a new assignment, or remove the submissions from the grade book."
+            raise RuntimeError(f"nbgrader could not release {name}: {cause}.{hint}") from error

@@ -1,0 +1,160 @@
+"""Write each student's feedback page: one file that asks no other host for anything and shows no hidden test."""
+
+from __future__ import annotations
+
+import html
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import nh3
+from bs4 import BeautifulSoup
+from jinja2 import pass_context
+from nbconvert.exporters import HTMLExporter
+from nbformat import NotebookNode
+from nbgrader.converters import GenerateFeedback
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import NbGraderPreprocessor
+
+from grading.course import Course
+from grading.mend import is_answer, is_test
+from grading.run import OneSubmission, Report, load, nbgrader_log
+
+# The browser runs no script on these pages and loads nothing from anywhere, whatever is in them
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+TAGS = nh3.ALLOWED_TAGS - {"area", "map"}
+ATTRIBUTES = {**nh3.ALLOWED_ATTRIBUTES, "*": {"class", "role"}}
+SHOWN = ("text/plain", "text/html", "text/markdown", "image/png", "image/jpeg", "image/svg+xml")
+# What a student's function says when a test calls it could repeat the test's input
+SAID_BY_STUDENT = re.compile(r"(stopped with \w+ for [^:\n]*):[^\n]*")
+
+
+def feedback(course: Course, assignment: str, student: str) -> Path | None:
+    """Write the feedback page of one submission.
+
+    Parameters
+    ----------
+    course : Course
+        The class.
+    assignment, student : str
+        Which submission; it was graded before.
+
+    Returns
+    -------
+    Path or None
+        The page, or None if nothing was handed in.
+
+    Raises
+    ------
+    RuntimeError
+        If nbgrader cannot write it.
+    """
+    report = load(course, assignment, student)
+    page = course.root / "feedback" / student / assignment / f"{assignment}.html"
+    shutil.rmtree(page.parent, ignore_errors=True)
+    if report.outcome == "missing":
+        return None
+    if not course.autograded(student, assignment).exists():
+        page.parent.mkdir(parents=True)
+        page.write_text(_plain_page(report), encoding="utf-8")
+        return page
+    config = course.config()
+    folders = CourseDirectory(config=config, assignment_id=assignment, student_id=student)
+    with nbgrader_log() as lines:
+        try:
+            FeedbackOne(coursedir=folders, config=config, force=True).start()
+        except Exception as error:  # nbgrader logs the cause and raises something general
+            raise RuntimeError(f"No feedback for {student}, {assignment}: {lines[-2:] or error}") from error
+    return page
+
+
+def _plain_page(report: Report) -> str:
+    title = html.escape(report.assignment)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{title}</title></head>\n'
+        f"<body><h1>{title}</h1><p>{html.escape(report.line)}</p></body>\n</html>\n"
+    )
+
+
+class FeedbackOne(OneSubmission, GenerateFeedback):
+    """nbgrader's feedback for one submission."""
+
+
+class Conceal(NbGraderPreprocessor):
+    """Show locked cells as they were released, and of a test only the line that says what went wrong."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """Conceal the hidden tests and clean what students can put into outputs."""
+        folders, mark = self.config.CourseDirectory, resources["nbgrader"]
+        path = Path(folders.root, folders.release_directory, mark["assignment"], f"{mark['notebook']}.ipynb")
+        released = {cell["id"]: cell for cell in nbformat.read(path, as_version=4).cells}
+        for cell in nb.cells:
+            if "nbgrader" in cell.metadata and not is_answer(cell):
+                cell.source = released[cell["id"]].source
+            if is_test(cell):
+                cell.outputs = [_one_line(output) for output in cell.outputs if output.output_type == "error"]
+            elif cell.cell_type == "code":
+                cell.outputs = [clean for output in cell.outputs if (clean := _cleaned(output))]
+        nb.metadata.pop("widgets", None)
+        return nb, resources
+
+
+def _one_line(error: NotebookNode) -> NotebookNode:
+    """What a test found, without the traceback, which would show its lines."""
+    says = SAID_BY_STUDENT.sub(r"\1.", str(error.evalue))
+    if error.ename not in ("CheckFailed", "NotRun", "NoScore"):
+        says = {
+            "Timeout": "This test ran too long and was stopped.",
+            "KeyboardInterrupt": "",
+            "NameError": f"NameError: {says.splitlines()[0]}",
+        }.get(error.ename, f"This test stopped with {error.ename}.")
+    return NotebookNode(output_type="error", ename=error.ename, evalue=says, traceback=says.splitlines())
+
+
+def _cleaned(output: NotebookNode) -> NotebookNode | None:
+    """An output without anything that could run or load."""
+    if output.output_type not in ("display_data", "execute_result"):
+        return output
+    data = {kind: output.data[kind] for kind in SHOWN if kind in output.data}
+    if "text/html" in data:
+        data["text/html"] = sanitize(data["text/html"])
+    return NotebookNode(output, data=NotebookNode(data), metadata=NotebookNode()) if data else None
+
+
+def sanitize(text: str) -> str:
+    """Keep of some HTML what formats, and pictures that it brings along; scripts, styles and addresses to load go."""
+    return nh3.clean(
+        text, tags=TAGS, attributes=ATTRIBUTES, url_schemes=nh3.ALLOWED_URL_SCHEMES | {"data"}, attribute_filter=_kept
+    )
+
+
+def _kept(tag: str, name: str, value: str) -> str | None:
+    if name in ("src", "cite", "background"):
+        return value if tag == "img" and value.startswith("data:image/") else None
+    return None if value.lower().lstrip().startswith("data:") else value
+
+
+class Page(HTMLExporter):
+    """nbgrader's feedback page, with sanitized text, no script and the line that says what happened."""
+
+    @pass_context
+    def markdown2html(self, context: Any, source: str) -> str:
+        """Render Markdown; the HTML that a student wrote into it is sanitized."""
+        return sanitize(super().markdown2html(context, source))
+
+    def from_notebook_node(self, nb: NotebookNode, resources: Any = None, **kwargs: Any) -> tuple[str, Any]:
+        """Make the page."""
+        text, resources = super().from_notebook_node(nb, resources, **kwargs)
+        soup = BeautifulSoup(text, "html.parser")
+        for script in soup("script"):  # the template's: MathJax from another host
+            script.decompose()
+        soup.html["lang"] = "en"
+        soup.head.insert(0, soup.new_tag("meta", attrs={"http-equiv": "Content-Security-Policy", "content": POLICY}))
+        mark = resources["nbgrader"]
+        course = Course(Path(self.config.CourseDirectory.root))
+        line = soup.new_tag("p")
+        line.string = load(course, mark["assignment"], mark["student"]).line
+        soup.select_one(".panel-heading h4").insert_after(line)
+        return str(soup), resources

@@ -1,0 +1,278 @@
+"""Bring a hand-in back into the released form, on a copy, so that a slip costs no more than it must.
+
+The rules, in the order in which they apply:
+
+- a link is never followed; a notebook under another name is taken if it is the only one;
+- a cell is known by its grade id, else by its cell id, else (test and check cells) by its text;
+- of cells with the same name the first that was changed counts, and the copies run as plain cells in their places;
+- the cells that we locked come from the release; answers are the student's; every mark on a cell comes from the release;
+- what is missing is put back, in the release's order; cells of our assignments that do not belong here are plain cells;
+- an answer cell that lost its name is the first unknown cell of its kind that stands in its place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_raw_cell
+
+LARGEST = 20_000_000  # bytes; an assignment with plots is a hundred times smaller
+
+
+class Unreadable(Exception):
+    """A hand-in that cannot be graded; the message is the line for the student."""
+
+    def __init__(self, problem: str, remedy: str = "Hand it in again") -> None:
+        super().__init__(f"{problem}. {remedy}; score 0.")
+
+
+def find_notebook(folder: Path, name: str) -> tuple[Path, list[str]]:
+    """Look for the notebook that was handed in.
+
+    Parameters
+    ----------
+    folder : Path
+        The student's folder for this assignment.
+    name : str
+        The assignment; its notebook should be called ``name.ipynb``.
+
+    Returns
+    -------
+    Path, list of str
+        The notebook, and what should be said about the choice.
+
+    Raises
+    ------
+    Unreadable
+        If there is none, or no single one, or it is a link.
+    """
+    wanted = f"{name}.ipynb"
+    files = sorted(_files(folder))
+    others = [path for path in files if path.name not in (wanted, "timestamp.txt")]
+    notebooks = [path for path in others if path.suffix.lower() == ".ipynb"]
+    if (folder / wanted) in files:
+        path, notes = folder / wanted, []
+    elif len(notebooks) == 1:
+        path = notebooks[0]
+        others.remove(path)
+        notes = [f"“{path.name}” was taken for {wanted}; keep the name next time."]
+    elif notebooks:
+        names = ", ".join(f"“{path.name}”" for path in notebooks)
+        raise Unreadable(f"There is no {wanted}, but several other notebooks ({names})", f"Hand in one as {wanted}")
+    else:
+        raise Unreadable(f"There is no {wanted} in the folder", "Hand it in again")
+    if folder.is_symlink() or path.is_symlink():
+        raise Unreadable(f"{path.name} is a link, and links are not followed", "Hand in the notebook itself")
+    if others:
+        notes.append(f"Other files are not used: {', '.join(f'“{other.name}”' for other in others)}.")
+    return path, notes
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Every file below a folder but hidden ones; a linked folder is not entered."""
+    for parent, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith((".", "__"))]
+        yield from (Path(parent) / name for name in files if not name.startswith("."))
+
+
+def read_notebook(path: Path) -> NotebookNode:
+    """Read a notebook whatever its program wrote around it.
+
+    Raises
+    ------
+    Unreadable
+        If it is no notebook; the line says what it is instead.
+    """
+    if path.stat().st_size > LARGEST:
+        raise Unreadable(
+            f"{path.name} is larger than {LARGEST // 1_000_000} MB", "Clear its outputs and hand it in again"
+        )
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Unreadable(f"{path.name} is not UTF-8 text", "Save it again in JupyterLab and hand it in") from None
+    if not text.strip():
+        raise Unreadable(f"{path.name} is an empty file")
+    if text.lstrip().startswith("<"):
+        raise Unreadable(f"{path.name} is a web page, not a notebook", "Download the notebook itself and hand it in")
+    try:
+        content = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        cut = isinstance(error, json.JSONDecodeError) and _runs_out(text, error)
+        problem = "the file is cut off" if cut else "its JSON is broken"
+        raise Unreadable(f"{path.name} is not a notebook: {problem}") from None
+    if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
+        raise Unreadable(f"{path.name} is not a notebook: it is other JSON")
+    try:
+        return nbformat.reads(text.replace("\x00", ""), as_version=4)
+    except Exception:  # nbformat raises whatever a malformed file makes its code run into
+        raise Unreadable(f"{path.name} is not a notebook: its cells cannot be read") from None
+
+
+def _runs_out(text: str, error: json.JSONDecodeError) -> bool:
+    """Tell whether the JSON was right as far as it goes."""
+    return error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated string")
+
+
+def mend(notebook: NotebookNode, released: NotebookNode) -> tuple[NotebookNode, list[str]]:
+    """Bring a notebook back into the released form; doing it twice changes nothing more.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        What the student handed in; it is not changed.
+    released : NotebookNode
+        What the student got.
+
+    Returns
+    -------
+    NotebookNode, list of str
+        A new notebook, and a sentence for each thing that was put right.
+    """
+    wanted = {cell.metadata.nbgrader.grade_id: cell for cell in released.cells if "nbgrader" in cell.metadata}
+    ours = {_text(cell) for cell in released.cells if "nbgrader" not in cell.metadata}
+    cells = [cell for cell in notebook.get("cells", []) if isinstance(cell, dict)]
+    names = _names(cells, wanted)
+    chosen, copies = _choose(cells, names, wanted)
+    between = _between(cells, chosen)
+
+    result, adopted, missing = [], [], []
+    waiting = between.pop(None)
+    for name, cell in wanted.items():
+        if name in chosen:
+            result += [*waiting, _restored(cell, cells[chosen[name]])]
+            waiting = between.pop(name)
+            continue
+        twin = _twin(cell, waiting, ours) if is_answer(cell) else None
+        if twin is not None:
+            result += [*waiting[:twin], _restored(cell, waiting[twin])]
+            waiting = waiting[twin + 1 :]
+            adopted.append(name)
+            continue
+        if not is_answer(cell):  # an empty answer cell comes first, so that it cannot undo what stands in its place
+            result, waiting = result + waiting, []
+        result.append(_restored(cell, cell))
+        missing.append(name)
+    result += waiting
+    for position, cell in enumerate(result):
+        cell["id"] = cell.metadata.nbgrader.grade_id if "nbgrader" in cell.metadata else f"extra-{position}"
+
+    found = adopted or any(is_answer(wanted[name]) for name in chosen)
+    mended = NotebookNode(cells=result, metadata=released.metadata, nbformat=4, nbformat_minor=5)
+    return nbformat.from_dict(mended), [
+        *_say("Duplicate cells, of which the first changed one counts and the others ran as plain cells", copies),
+        *_say("Cells that had lost their mark and were found by their place", adopted),
+        *_say("Missing cells, put back as released", missing),
+        *_say("Cells of another assignment, run as plain cells", _strangers(cells, wanted)),
+        *([] if found else ["None of this assignment's answer cells was found. Is it the right notebook?"]),
+    ]
+
+
+def is_answer(cell: NotebookNode) -> bool:
+    """Tell whether the student writes in this cell."""
+    return cell.metadata.get("nbgrader", {}).get("solution", False)
+
+
+def is_test(cell: NotebookNode) -> bool:
+    """Tell whether this cell gives points by running."""
+    mark = cell.metadata.get("nbgrader", {})
+    return cell.cell_type == "code" and mark.get("grade", False) and not mark.get("solution", False)
+
+
+def _text(cell: Any) -> str:
+    source = cell.get("source", "")
+    return ("".join(map(str, source)) if isinstance(source, list) else str(source)).strip()
+
+
+def _grade_id(cell: Any) -> Any:
+    mark = cell.get("metadata", {}).get("nbgrader") if isinstance(cell.get("metadata"), dict) else None
+    return mark.get("grade_id") if isinstance(mark, dict) else None
+
+
+def _names(cells: list, wanted: dict[str, NotebookNode]) -> list[str | None]:
+    """The name of each of the student's cells, None for cells that are not ours."""
+    by_text = {_text(cell): name for name, cell in wanted.items() if not is_answer(cell)}
+    names = []
+    for cell in cells:
+        keys = [key for key in (_grade_id(cell), cell.get("id")) if isinstance(key, str) and key in wanted]
+        names.append(keys[0] if keys else by_text.get(_text(cell)))
+    return names
+
+
+def _choose(cells: list, names: list[str | None], wanted: dict[str, NotebookNode]) -> tuple[dict[str, int], list[str]]:
+    """Which of the student's cells counts for each name, and the names that stand there several times."""
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        if name is not None:
+            places.setdefault(name, []).append(place)
+    chosen = {
+        name: next((place for place in found if _text(cells[place]) != _text(wanted[name])), found[0])
+        if is_answer(wanted[name])
+        else found[0]
+        for name, found in places.items()
+    }
+    return chosen, [name for name, found in places.items() if len(found) > 1]
+
+
+def _between(cells: list, chosen: dict[str, int]) -> dict[str | None, list[NotebookNode]]:
+    """The plain cells that follow each known cell; those before the first one stand under None."""
+    named = {place: name for name, place in chosen.items()}
+    between: dict[str | None, list[NotebookNode]] = {None: [], **{name: [] for name in chosen}}
+    last = None
+    for place, cell in enumerate(cells):
+        if place in named:
+            last = named[place]
+        else:
+            between[last].append(_plain(cell))
+    return between
+
+
+def _plain(cell: Any) -> NotebookNode:
+    """A cell without marks, tags and outputs."""
+    make = {"code": new_code_cell, "markdown": new_markdown_cell}.get(cell.get("cell_type"), new_raw_cell)
+    return _with_pictures(make(_source(cell)), cell)
+
+
+def _with_pictures(new: NotebookNode, cell: Any) -> NotebookNode:
+    """Keep the pictures pasted into a text cell: a proof on paper is an answer."""
+    if new.cell_type == "markdown" and isinstance(cell.get("attachments"), dict):
+        new["attachments"] = cell["attachments"]
+    return new
+
+
+def _source(cell: Any) -> str:
+    source = cell.get("source", "")
+    return "".join(map(str, source)) if isinstance(source, list) else str(source)
+
+
+def _restored(released: NotebookNode, cell: Any) -> NotebookNode:
+    """The released cell, with the student's text if it is an answer."""
+    make = new_code_cell if released.cell_type == "code" else new_markdown_cell
+    kept = cell if is_answer(released) else released
+    return _with_pictures(make(_source(kept), metadata=dict(released.metadata)), kept)
+
+
+def _twin(cell: NotebookNode, waiting: list[NotebookNode], ours: set[str]) -> int | None:
+    """Where among the plain cells the answer stands whose mark is gone."""
+    for place, other in enumerate(waiting):
+        if other.cell_type == cell.cell_type and _text(other) and _text(other) not in ours:
+            return place
+    return None
+
+
+def _strangers(cells: list, wanted: dict[str, NotebookNode]) -> list[str]:
+    return sorted({str(name)[:80] for name in map(_grade_id, cells) if name and name not in wanted})
+
+
+def _say(what: str, names: list[str]) -> list[str]:
+    """One sentence about all of the names; only the first few of many are given."""
+    if not names:
+        return []
+    rest = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return [f"{what}: {', '.join(names[:4])}{rest}."]
