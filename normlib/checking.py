@@ -316,7 +316,7 @@ def _call(quantity: Quantity, function: Callable[..., Any], arguments: tuple) ->
     own = copy.deepcopy(arguments)
     where = f"for {_describe(arguments)}"
     try:
-        with np.errstate(all="ignore"), _Borrowing() as borrowing:
+        with np.errstate(all="ignore"), Borrowing() as borrowing:
             answer = function(*own)
     except Exception as error:
         raise Refused("error", f"stopped with {type(error).__name__} {where}: {_short(error)}") from None
@@ -418,7 +418,7 @@ def difference(answer: Any, right: Any, decimals: int) -> str:
         return "this is not equal to the right expression for all values of its symbols."
     right = np.asarray(right, dtype=float)
     error = np.abs(answer - right)
-    if np.nanmax(error) <= 50 * 10.0**-decimals and decimals < 8:
+    if np.nanmax(error) <= 50 * 10.0**-decimals and 0 < decimals < 8:
         return f"close, but not to {decimals} decimals. Keep more digits on the way."
     if right.ndim == 0:
         side = "large" if answer > right else "small"
@@ -530,10 +530,10 @@ def _same_at(point: dict[str, float], *expressions: Any) -> bool:
 # Calling the student's function
 
 
-class _Borrowing:
+class Borrowing:
     """Notes whether one of normlib's own functions runs while the student's does."""
 
-    def __enter__(self) -> _Borrowing:
+    def __enter__(self) -> Borrowing:
         self.seen = False
         self.before = sys.getprofile()
         sys.setprofile(self._event)

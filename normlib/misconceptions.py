@@ -29,6 +29,7 @@ IDEAS: dict[str, tuple[str, str]] = {
 MISCONCEPTIONS: dict[str, tuple[str, str]] = {
     # which numbers are averaged
     "axes-swapped": ("You averaged down a column. LayerNorm stays in one row and averages its features; BatchNorm goes down a column.", "axis"),
+    "axes-from-one": ("There is no such axis here. NumPy counts from 0: the two axes of a (B, H) array are 0 and 1.", "axis"),
     "wrong-axis": ("You averaged over the examples of the batch. LayerNorm takes each row by itself: use the last axis.", "axis"),
     "whole-array": ("You averaged over the whole array. Each row needs a mean and a variance of its own.", "axis"),
     "sum-for-mean": ("You summed but did not divide. A mean is the sum divided by how many numbers there are, H.", "recipe"),
