@@ -32,7 +32,14 @@ def author(source: Path) -> Path:
     for position, cell in enumerate(notebook.cells):
         grade_id = cell.metadata.get("nbgrader", {}).get("grade_id", f"cell-{position}")
         cell["id"] = re.sub(r"[^a-zA-Z0-9_-]", "-", grade_id)[:64]
-    notebook.metadata = {"kernelspec": notebook.metadata["kernelspec"], "language_info": {"name": "python"}}
+    graded = [
+        cell.metadata.nbgrader.grade_id for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade")
+    ]
+    notebook.metadata = {
+        "kernelspec": notebook.metadata["kernelspec"],
+        "language_info": {"name": "python"},
+        "graded": graded,  # so that Validate can tell a student that one is missing
+    }
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     target = source.with_suffix(".ipynb")
     nbformat.write(notebook, target)

@@ -14,6 +14,7 @@ from nbformat import NotebookNode
 from nbgrader import utils, validator
 from nbgrader.preprocessors import ClearOutput, Execute
 from nbgrader.server_extensions.validate_assignment import handlers
+from traitlets.config import Config
 
 PASSED = "The visible tests pass. Grading runs more tests, on other numbers, that this notebook does not hold."
 FRESH = "Copy your answers into a fresh copy of the notebook."
@@ -97,7 +98,8 @@ def findings(notebook: Path) -> list[str]:
     list of str
         What is wrong, cell by cell; empty if the visible tests pass.
     """
-    results = Validator().validate(str(notebook))
+    quiet = Config(Execute={"extra_arguments": ["--log-level=ERROR"]})
+    results = Validator(config=quiet).validate(str(notebook))
     lines = [
         f"{_first_line(found['source'])}\n    This cell has changed, but it should not. {FRESH}"
         for found in results.get("type_changed", []) + results.get("changed", [])
@@ -113,11 +115,11 @@ def _slips(notebook: NotebookNode) -> Iterator[dict[str, str]]:
     found = Counter(cell.metadata.nbgrader.grade_id for cell in marked)
     for name in [name for name, times in found.items() if times > 1]:
         yield _finding(name, "This cell is there more than once. Merge the parts of a split cell; delete a copied one.")
-    for name in notebook.metadata.get("graded", []):
-        if name not in found:
-            yield _finding(name, f"This cell, which gives points, is missing. Undo its deletion. Or: {FRESH}")
+    missing = [name for name in notebook.metadata.get("graded", []) if name not in found]
     if not marked:
         yield _finding("No tests", "This notebook has no test cells. Open one from the folder exercises.")
+    elif missing:
+        yield _finding(", ".join(missing), f"Missing, and it gives points. {FRESH}")
 
 
 def _finding(source: str, error: str) -> dict[str, str]:
@@ -127,7 +129,9 @@ def _finding(source: str, error: str) -> dict[str, str]:
 def _errors(cell: NotebookNode) -> Iterator[str]:
     """The last line of each error; a failed check has nothing but its own lines."""
     for output in cell.get("outputs", []):
-        if output.output_type == "error":
+        if output.output_type == "error" and output.ename == "KeyboardInterrupt":
+            yield "This cell ran too long and was stopped."
+        elif output.output_type == "error" and output.ename != "CellTimeoutError":  # comes with the interrupt
             yield output.evalue if output.ename == "CheckFailed" else f"{output.ename}: {output.evalue}"
 
 
