@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -164,19 +165,24 @@ class Zygote:
         environment = ENVIRONMENT | {
             k: v for k, v in os.environ.items() if k.startswith("OPENBLAS_") and "THREADS" not in k
         }
+        self.said = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             command(other.fileno()),
             pass_fds=[other.fileno()],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            stderr=self.said,
             cwd="/",
         )
         other.close()
         if self.control.recv(1) != b"r":
-            said = self.process.stderr.read(20000).decode(errors="replace").strip().splitlines()
-            raise SandboxMissing(f"The sandbox does not start: {said[-1] if said else 'it says nothing'}.")
+            raise SandboxMissing(f"The sandbox does not start: {self.last_line() or 'it says nothing'}.")
+
+    def last_line(self) -> str:
+        """The last line that the sandbox wrote to its standard error."""
+        self.said.seek(0)
+        return (self.said.read(2**20).decode(errors="replace").strip().splitlines() or [""])[-1]
 
     def launch(self) -> tuple[socket.socket, socket.socket]:
         """Start a notebook's process.

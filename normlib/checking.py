@@ -320,7 +320,9 @@ def _call(quantity: Quantity, function: Callable[..., Any], arguments: tuple) ->
             answer = function(*own)
     except Exception as error:
         raise Refused("error", f"stopped with {type(error).__name__} {where}: {_short(error)}") from None
-    if quantity.own and (borrowing.seen or _module(function).startswith("normlib")):
+    # a function that runs in another process, as when a class is graded, notes there whether it borrowed
+    borrowed = borrowing.seen or getattr(function, "borrowed", False)
+    if quantity.own and (borrowed or _module(function).startswith("normlib")):
         raise Refused("borrowed", "this calls normlib's own function. Write the steps yourself, with NumPy only.")
     if not _unchanged(own, arguments):
         raise Refused("changed-input", "your function changed its input. Make a new array instead, as in x = x - mean.")
