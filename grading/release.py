@@ -30,7 +30,10 @@ def author(source: Path) -> Path:
     """
     notebook = jupytext.read(source, fmt="md:myst")
     for position, cell in enumerate(notebook.cells):
-        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id", f"cell-{position}")
+        mark = cell.metadata.get("nbgrader", {})
+        grade_id = mark.get("grade_id", f"cell-{position}")
+        if mark.get("grade") and cell.cell_type == "code":
+            cell.metadata.tags = ["raises-exception"]  # JupyterLab's “Run All” goes on after a test that fails
         cell["id"] = re.sub(r"[^a-zA-Z0-9_-]", "-", grade_id)[:64]
     graded = [
         cell.metadata.nbgrader.grade_id for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade")

@@ -6,6 +6,7 @@ import html
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import nbformat
@@ -54,7 +55,7 @@ class Validator(validator.Validator):
         except Exception:  # likewise nbgrader, with damaged marks
             self.log.exception("Cannot validate %s", path)
             return {"failed": [*slips, _finding(path.name, f"The marks of this notebook's cells are damaged. {FRESH}")]}
-        failed = [{**found, "source": _first_line(found["source"])} for found in results.get("failed", [])]
+        failed = [_finding(_first_line(found["source"]), found["raw_error"]) for found in results.get("failed", [])]
         return {**results, "failed": slips + failed} if slips or failed else results
 
     def _preprocess(self, nb: NotebookNode) -> NotebookNode:
@@ -123,7 +124,9 @@ def _slips(notebook: NotebookNode) -> Iterator[dict[str, str]]:
 
 
 def _finding(source: str, error: str) -> dict[str, str]:
-    return {"source": source, "error": html.escape(error), "raw_error": error}
+    # broken where the dialog ends
+    lines = [line for long in error.splitlines() for line in wrap(long, 90, subsequent_indent="  ")]
+    return {"source": source, "error": html.escape("\n".join(lines)), "raw_error": error}
 
 
 def _errors(cell: NotebookNode) -> Iterator[str]:

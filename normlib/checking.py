@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -140,10 +141,11 @@ class Line:
 
 
 class CheckFailed(AssertionError):
-    """Raised by :meth:`Result.require`; notebooks show its one line without a traceback."""
+    """Raised by :meth:`Result.require`; notebooks show its lines without a traceback."""
 
     def _render_traceback_(self) -> list[str]:
-        return str(self).splitlines()
+        # JupyterLab breaks a long line of an error anywhere, even in a word
+        return [line for long in str(self).splitlines() for line in wrap(long, 88, subsequent_indent="  ")]
 
 
 @dataclass(frozen=True)
