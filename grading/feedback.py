@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from jinja2 import pass_context
 from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode
 from nbgrader.converters import GenerateFeedback
+from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
 
@@ -46,27 +48,19 @@ def feedback(course: Course, assignment: str, student: str) -> Path | None:
     Path or None
         The page, or None if nothing was handed in.
 
-    Raises
-    ------
-    RuntimeError
-        If nbgrader cannot write it.
     """
     report = load(course, assignment, student)
     page = course.root / "feedback" / student / assignment / f"{assignment}.html"
     shutil.rmtree(page.parent, ignore_errors=True)
     if report.outcome == "missing":
         return None
-    if not course.autograded(student, assignment).exists():
-        page.parent.mkdir(parents=True)
-        page.write_text(_plain_page(report), encoding="utf-8")
-        return page
-    config = course.config()
-    folders = CourseDirectory(config=config, assignment_id=assignment, student_id=student)
-    with nbgrader_log() as lines:
-        try:
-            FeedbackOne(coursedir=folders, config=config, force=True).start()
-        except Exception as error:  # nbgrader logs the cause and raises something general
-            raise RuntimeError(f"No feedback for {student}, {assignment}: {lines[-2:] or error}") from error
+    page.parent.mkdir(parents=True)
+    page.write_text(_plain_page(report), encoding="utf-8")  # for what could not be run, and in case nbgrader fails
+    if course.autograded(student, assignment).exists():
+        config = course.config()
+        folders = CourseDirectory(config=config, assignment_id=assignment, student_id=student)
+        with nbgrader_log(), suppress(NbGraderException):
+            FeedbackOne(coursedir=folders, config=config).start()
     return page
 
 
@@ -80,6 +74,13 @@ def _plain_page(report: Report) -> str:
 
 class FeedbackOne(OneSubmission, GenerateFeedback):
     """nbgrader's feedback for one submission."""
+
+    def init_destination(self, assignment_id: str, student_id: str) -> bool:
+        """Write in any case."""
+        return True
+
+    def init_assignment(self, assignment_id: str, student_id: str) -> None:
+        """Copy no other file: the page stands alone."""
 
 
 class Conceal(NbGraderPreprocessor):
@@ -103,14 +104,12 @@ class Conceal(NbGraderPreprocessor):
 
 def _one_line(error: NotebookNode) -> NotebookNode:
     """What a test found, without the traceback, which would show its lines."""
-    says = SAID_BY_STUDENT.sub(r"\1.", str(error.evalue))
-    if error.ename not in ("CheckFailed", "NotRun", "NoScore"):
-        says = {
-            "Timeout": "This test ran too long and was stopped.",
-            "KeyboardInterrupt": "",
-            "NameError": f"NameError: {says.splitlines()[0]}",
-        }.get(error.ename, f"This test stopped with {error.ename}.")
-    return NotebookNode(output_type="error", ename=error.ename, evalue=says, traceback=says.splitlines())
+    name, says = error.ename, SAID_BY_STUDENT.sub(r"\1.", str(error.evalue))
+    if name == "NameError":  # of the answer that is not there
+        says = f"NameError: {says.splitlines()[0]}" if says else name
+    elif name not in ("CheckFailed", "NotRun", "NoScore"):
+        says = "This test was stopped." if name in ("Timeout", "KeyboardInterrupt") else f"Stopped with {name}."
+    return NotebookNode(output_type="error", ename=name, evalue=says, traceback=says.splitlines())
 
 
 def _cleaned(output: NotebookNode) -> NotebookNode | None:
@@ -139,6 +138,8 @@ def _kept(tag: str, name: str, value: str) -> str | None:
 class Page(HTMLExporter):
     """nbgrader's feedback page, with sanitized text, no script and the line that says what happened."""
 
+    exclude_anchor_links = True
+
     @pass_context
     def markdown2html(self, context: Any, source: str) -> str:
         """Render Markdown; the HTML that a student wrote into it is sanitized."""
@@ -150,6 +151,8 @@ class Page(HTMLExporter):
         soup = BeautifulSoup(text, "html.parser")
         for script in soup("script"):  # the template's: MathJax from another host
             script.decompose()
+        for style in soup("style"):  # Bootstrap's icon font would be looked for beside the page
+            style.string = re.sub(r"@font-face\s*{[^}]*}", "", style.get_text())
         soup.html["lang"] = "en"
         soup.head.insert(0, soup.new_tag("meta", attrs={"http-equiv": "Content-Security-Policy", "content": POLICY}))
         mark = resources["nbgrader"]

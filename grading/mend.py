@@ -5,8 +5,8 @@ The rules, in the order in which they apply:
 - a link is never followed; a notebook under another name is taken if it is the only one;
 - a cell is known by its grade id, else by its cell id, else (test and check cells) by its text;
 - of cells with the same name the first that was changed counts, and the copies run as plain cells in their places;
-- the cells that we locked come from the release; answers are the student's; every mark on a cell comes from the release;
-- what is missing is put back, in the release's order; cells of our assignments that do not belong here are plain cells;
+- locked cells come from the release, answers from the student, the marks on every cell from the release;
+- what is missing is put back, in the release's order; cells of another assignment are plain cells;
 - an answer cell that lost its name is the first unknown cell of its kind that stands in its place.
 """
 
@@ -163,11 +163,13 @@ def mend(notebook: NotebookNode, released: NotebookNode) -> tuple[NotebookNode, 
     for position, cell in enumerate(result):
         cell["id"] = cell.metadata.nbgrader.grade_id if "nbgrader" in cell.metadata else f"extra-{position}"
 
+    changed = [name for name in chosen if not is_answer(wanted[name]) and not _same(cells[chosen[name]], wanted[name])]
     found = adopted or any(is_answer(wanted[name]) for name in chosen)
     mended = NotebookNode(cells=result, metadata=released.metadata, nbformat=4, nbformat_minor=5)
     return nbformat.from_dict(mended), [
         *_say("Duplicate cells, of which the first changed one counts and the others ran as plain cells", copies),
         *_say("Cells that had lost their mark and were found by their place", adopted),
+        *_say("Locked cells that had been changed, put back as released", changed),
         *_say("Missing cells, put back as released", missing),
         *_say("Cells of another assignment, run as plain cells", _strangers(cells, wanted)),
         *([] if found else ["None of this assignment's answer cells was found. Is it the right notebook?"]),
@@ -188,6 +190,10 @@ def is_test(cell: NotebookNode) -> bool:
 def _text(cell: Any) -> str:
     source = cell.get("source", "")
     return ("".join(map(str, source)) if isinstance(source, list) else str(source)).strip()
+
+
+def _same(cell: Any, released: NotebookNode) -> bool:
+    return _text(cell) == _text(released) and cell.get("cell_type") == released.cell_type
 
 
 def _grade_id(cell: Any) -> Any:

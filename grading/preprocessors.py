@@ -12,6 +12,7 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from nbgrader.preprocessors import Execute, NbGraderPreprocessor
+from nbgrader.utils import has_failed, is_locked
 from traitlets import Int
 
 from grading.mend import is_test, mend
@@ -40,9 +41,11 @@ class Run(Execute):
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Run all cells, as far as the kernel lives, and settle every test."""
-        self.completed, self.notes = set(), []
+        self.completed, self.notes, self.theirs = set(), [], False
         self.until = time.monotonic() + self.altogether
         self.error_on_timeout = {"ename": "Timeout", "evalue": "", "traceback": []}
+        # what stands before the student's first cell is ours, and may import for long on a busy machine
+        self.timeout_func = lambda cell: self.timeout if self.theirs else self.altogether
         try:
             super().preprocess(nb, resources)
         except (DeadKernelError, CellTimeoutError) as error:
@@ -54,11 +57,21 @@ class Run(Execute):
         return nb, resources
 
     def preprocess_cell(self, cell: NotebookNode, resources: Any, index: int) -> tuple[NotebookNode, Any]:
-        """Run one cell, while there is time."""
+        """Run one cell, while there is time.
+
+        Raises
+        ------
+        RuntimeError
+            If one of the course's own cells fails before any of the student's ran.
+        """
         self.place = place_of(self.nb, index)
+        self.theirs |= cell.cell_type == "code" and not is_locked(cell)
         if time.monotonic() > self.until:
             raise CellTimeoutError(f"The notebook ran longer than {self.altogether} s")
-        return super().preprocess_cell(cell, resources, index)
+        cell, resources = super().preprocess_cell(cell, resources, index)
+        if not self.theirs and has_failed(cell):
+            raise RuntimeError(f"{self.place} fails without the student: {cell.outputs[-1].get('evalue', '')}")
+        return cell, resources
 
     def on_cell_executed(self, **kwargs: Any) -> None:
         """Note down what ran to its end and what was interrupted."""

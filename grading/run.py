@@ -7,13 +7,14 @@ import json
 import logging
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbgrader.api import MissingEntry
@@ -86,12 +87,16 @@ def run(
     with course.gradebook() as book:  # before the workers start, so that no two of them add the same student
         for student in {student for _, student in pairs}:
             book.update_or_create_student(student)
-    work = partial(grade, course, force=force)
-    if workers == 1:
+    yield from spread(partial(grade, course, force=force), pairs, workers)
+
+
+def spread(work: Callable[[str, str], Any], pairs: list[tuple[str, str]], workers: int = 2) -> Iterator[Any]:
+    """Do some work for pairs of assignment and student in several processes; yields the results in order."""
+    if workers == 1 or len(pairs) < 2:
         yield from (work(*pair) for pair in pairs)
-    else:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            yield from pool.map(work, *zip(*pairs, strict=True)) if pairs else ()
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(work, *zip(*pairs, strict=True))
 
 
 def grade(course: Course, assignment: str, student: str, *, force: bool = False) -> Report:

@@ -1,0 +1,155 @@
+"""The `grade` command: release, grade, feed back and export whole classes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from grading import run as running
+from grading import sample as sampling
+from grading import validating
+from grading.course import HERE, STEMS, Course
+from grading.export import export as export_grades
+from grading.feedback import feedback as write_feedback
+from grading.release import release as make_release
+from grading.run import Report
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Grade a class with nbgrader.")
+console = Console(soft_wrap=True)
+
+Folder = Annotated[Path, typer.Option("--course", help="The class's folder.", file_okay=False)]
+Assignment = Annotated[str, typer.Argument(help=f"One of {', '.join(STEMS)}.")]
+Students = Annotated[list[str] | None, typer.Option("--student", help="Only this student; may be repeated.")]
+
+
+@app.command()
+def release() -> None:
+    """Make the students' notebooks in exercises/ from the authored solutions/."""
+    for name in make_release(Course()):
+        console.print(f"exercises/{name}/{name}.ipynb")
+
+
+@app.command()
+def check(
+    notebook: Annotated[Path, typer.Argument(help="A notebook of exercises/.", exists=True, dir_okay=False)],
+) -> None:
+    """Validate a notebook before it is handed in; the exit status is 1 if something in it fails."""
+    found = validating.findings(notebook)
+    print("\n".join(found) or validating.PASSED)
+    sys.exit(bool(found))
+
+
+@app.command()
+def run(
+    assignment: Assignment,
+    course: Folder = HERE,
+    student: Students = None,
+    *,
+    force: Annotated[bool, typer.Option(help="Grade again what has not changed.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Processes at work at the same time.")] = 2,
+) -> None:
+    """Grade an assignment; the exit status is 1 if somebody should look at a submission."""
+    klass = released(course, assignment)
+    reports = list(running.run(klass, [assignment], student, force=force, workers=workers))
+    if as_json:
+        print(json.dumps([row(klass, report) for report in reports], ensure_ascii=False, indent=1))
+    else:
+        show(klass, reports)
+    sys.exit(any(report.attention for report in reports))
+
+
+@app.command()
+def feedback(assignment: Assignment, course: Folder = HERE, student: Students = None) -> None:
+    """Write the feedback pages of an assignment."""
+    klass = released(course, assignment)
+    pairs = [(assignment, name) for name in student or klass.students(assignment)]
+    pages = [page for page in running.spread(partial(write_feedback, klass), pairs) if page]
+    console.print(f"{len(pages)} pages in {course / 'feedback'}")
+
+
+@app.command()
+def export(course: Folder = HERE) -> None:
+    """Write grades.csv: every student and assignment with score and line."""
+    console.print(str(export_grades(Course(course.resolve()))))
+
+
+@app.command()
+def status(course: Folder = HERE) -> None:
+    """Say for each assignment how far the grading is."""
+    klass = Course(course.resolve())
+    for assignment in klass.assignments():
+        show(klass, [running.load(klass, assignment, name) for name in klass.students(assignment)])
+
+
+@app.command()
+def sample(
+    course: Annotated[Path, typer.Option("--course", help="Where to make it.")] = HERE / "build" / "sample-class",
+    workers: Annotated[int, typer.Option(min=1, help="Processes at work at the same time.")] = 2,
+) -> None:
+    """Make a sample class, grade it, write its feedback and grades; the exit status is 0 if all is as it must be."""
+    klass = sampling.course(course.resolve())
+    hand_ins = sampling.build(klass)
+    reports = list(running.run(klass, klass.assignments(), workers=workers))
+    pairs = [(hand_in.assignment, hand_in.student) for hand_in in hand_ins]
+    pages = list(running.spread(partial(write_feedback, klass), pairs, workers))
+    for assignment in klass.assignments():
+        show(klass, [report for report in reports if report.assignment == assignment])
+    console.print(f"{len(pages)} feedback pages in {klass.root / 'feedback'}\nGrades in {export_grades(klass)}")
+    surprises = sampling.surprises(klass, hand_ins)
+    for line in surprises:
+        console.print(f"[red]Not as expected:[/] {line}")
+    console.print(f"{len(hand_ins) - len(surprises)} of {len(hand_ins)} submissions graded as expected.")
+    sys.exit(bool(surprises))
+
+
+def released(course: Path, assignment: str) -> Course:
+    """Open a class whose grade book holds the assignment; release it there if it does not yet."""
+    if assignment not in STEMS:
+        raise typer.BadParameter(f"There is no assignment {assignment!r}; there are {', '.join(STEMS)}.")
+    klass = Course(course.resolve())
+    if assignment not in klass.assignments():
+        list(make_release(klass, [assignment]))
+    return klass
+
+
+def row(course: Course, report: Report) -> dict[str, Any]:
+    """Put a report and its score together."""
+    points, total, by_hand = running.score(course, report.assignment, report.student)
+    return {**asdict(report), "score": points, "max_score": total, "needs_manual_grade": by_hand}
+
+
+def show(course: Course, reports: Iterable[Report]) -> None:
+    """Print one assignment: how many, the mean, and a line for everybody who is not simply graded."""
+    rows = [row(course, report) for report in reports]
+    handed_in = [one for one in rows if one["outcome"] != "missing"]
+    if not handed_in:
+        return
+    mean = sum(one["score"] for one in handed_in) / len(handed_in)
+    by_hand = sum(one["needs_manual_grade"] for one in handed_in)
+    table = Table(
+        "student",
+        "score",
+        "",
+        title=f"{rows[0]['assignment']}: {len(handed_in)} handed in, {len(rows) - len(handed_in)} not, mean {mean:.1f} "
+        f"of {handed_in[0]['max_score']:g}, {by_hand} with answers to grade by hand",
+        title_justify="left",
+        box=None,
+    )
+    for one in handed_in:
+        if one["outcome"] != "graded":
+            table.add_row(one["student"], f"{one['score']:g}", one["line"])
+    console.print(table)
+
+
+if __name__ == "__main__":
+    app()
