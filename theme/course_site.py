@@ -42,7 +42,7 @@ FONTS = [
 
 
 def normlib_digest() -> str:
-    """Return a short hash of everything in the ``normlib`` package that can change a page."""
+    """Return a short hash of everything in the ``normlib`` that pages import."""
     folder = Path(find_spec("normlib").origin).parent
     digest = hashlib.sha256()
     for path in sorted([*folder.glob("*.py"), *folder.glob("*.js")]):
@@ -148,7 +148,7 @@ def trim(app: Sphinx, exception: Exception | None) -> None:
     """Drop what the theme ships and no page needs: its icons come from its webfont, not from a 1.5 MB script."""
     if exception is None:
         static = Path(app.outdir) / "_static"
-        for path in [*static.rglob("*.map"), *static.rglob("*.ttf")]:
+        for path in [*static.rglob("*.map"), *static.rglob("*.ttf"), *static.rglob("*.html")]:
             path.unlink()
         (static / "scripts" / "fontawesome.js").write_text("")
 
