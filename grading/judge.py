@@ -151,7 +151,7 @@ class Student:
             self.stop()
             raise Stopped(f"it ran longer than {timeout:.0f} s") from None
         except Gone:
-            raise Stopped(self.stop()) from None
+            raise Stopped(self._why_gone()) from None
         except WireError as error:
             self.stop()
             raise Stopped(str(error)) from None
@@ -167,31 +167,21 @@ class Student:
                 return {**reply, "interrupted": True}
             raise
 
-    def stop(self) -> str:
-        """End the process; give the reason for its end, if it ended by itself."""
-        if self.channel is None:
-            return "it was not running"
-        self.leash.settimeout(2.0)
+    def stop(self) -> None:
+        """End the process and whatever it started."""
+        if self.channel is not None:
+            self.channel.close()
+            self.leash.close()  # its end is what the supervisor waits for
+            self.channel = None
+
+    def _why_gone(self) -> str:
+        """Ask the supervisor why a process ended, and end it if it only hung up."""
+        self.leash.settimeout(0.5)
         reason = ""
         with contextlib.suppress(OSError):
-            if not _hung_up(self.leash):
-                self.leash.shutdown(socket.SHUT_WR)
             reason = self.leash.recv(200).decode(errors="replace")
-        self.channel.close()
-        self.leash.close()
-        self.channel = None
-        return reason or "it ended"
-
-
-def _hung_up(leash: socket.socket) -> bool:
-    """Whether the supervisor has said something already: wait a moment for it, the process ends first."""
-    leash.settimeout(0.3)
-    try:
-        return bool(leash.recv(1, socket.MSG_PEEK))
-    except TimeoutError:
-        return False
-    finally:
-        leash.settimeout(2.0)
+        self.stop()
+        return reason or "it closed its connection to the tests"
 
 
 class Opaque:
@@ -215,6 +205,7 @@ class StandIn(Opaque):
     borrowed = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the student's function with plain data."""
         value, borrowed = self._student.call(self._number, self.__name__, args, kwargs)
         self.borrowed |= borrowed
         return value
@@ -322,7 +313,7 @@ def run_locked(number: int, cell: dict[str, Any], space: dict[str, Any], student
     """Run a cell of the master's without points: in the sandbox, and here too if it needs nothing of the student's."""
     if all(name in space or hasattr(builtins, name) for name in free_names(cell["source"])):
         with contextlib.suppress(Exception), quiet(), time_limit(limits.cell):
-            exec(compile(cell["source"], f"<cell {number}>", "exec"), space)  # noqa: S102
+            exec(compile(cell["source"], f"<cell {number}>", "exec"), space)
     return run_student(number, cell, space, student, limits)
 
 
@@ -345,7 +336,7 @@ def run_test(number: int, cell: dict[str, Any], space: dict[str, Any], student: 
                 f"`{name}` is not defined. Was its cell deleted, or did it stop with an error?" if name else str(error)
             )
         ]
-    except Exception as error:  # noqa: BLE001  a test fails in any way it likes
+    except Exception as error:
         return [failure(one_line(error))]
     return part_of_points(value, cell["points"])
 
@@ -368,8 +359,8 @@ def run_and_value(source: str, scope: dict[str, Any]) -> Any:
     """Run a test's source; give the value of its last expression."""
     tree = ast.parse(source)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "<test>", "exec"), scope)  # noqa: S102  the master's source
-    return None if last is None else eval(compile(ast.Expression(last.value), "<test>", "eval"), scope)  # noqa: S307
+    exec(compile(tree, "<test>", "exec"), scope)
+    return None if last is None else eval(compile(ast.Expression(last.value), "<test>", "eval"), scope)
 
 
 def free_names(source: str) -> list[str]:
@@ -388,7 +379,7 @@ def one_line(error: BaseException) -> str:
     """What an exception says, in a line or a few, without where it was raised."""
     try:
         text = str(error).strip()
-    except Exception:  # noqa: BLE001
+    except Exception:
         text = ""
     plain = isinstance(error, AssertionError | StudentError)
     text = text[:1500] if plain else f"{type(error).__name__}: {text[:500]}"

@@ -52,7 +52,7 @@ class Limits:
 
 
 class SandboxMissing(RuntimeError):
-    """This machine cannot contain submissions; the message says in one line what is missing."""
+    """The machine cannot contain submissions; the message says in one line what is missing."""
 
 
 def command(descriptor: int) -> list[str]:
@@ -85,7 +85,7 @@ def command(descriptor: int) -> list[str]:
         "1777",
         "--tmpfs",
         "/tmp",
-    ]  # noqa: S108
+    ]
     arguments += ["--dir", "/notebook"]
     for path in readable():
         for parent in reversed(path.parents):  # bubblewrap would make them for the owner only
@@ -133,9 +133,9 @@ def readable() -> list[Path]:
 ENVIRONMENT = {
     "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
     "PYTHONPATH": "/course",
-    "HOME": "/tmp",  # noqa: S108
-    "IPYTHONDIR": "/tmp/ipython",  # noqa: S108
-    "MPLCONFIGDIR": "/tmp/matplotlib",  # noqa: S108
+    "HOME": "/tmp",
+    "IPYTHONDIR": "/tmp/ipython",
+    "MPLCONFIGDIR": "/tmp/matplotlib",
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
     "LANG": "C.UTF-8",
     "PYTHONDONTWRITEBYTECODE": "1",
@@ -165,7 +165,7 @@ class Zygote:
         environment = ENVIRONMENT | {
             k: v for k, v in os.environ.items() if k.startswith("OPENBLAS_") and "THREADS" not in k
         }
-        self.said = tempfile.TemporaryFile()
+        self.said = tempfile.TemporaryFile()  # noqa: SIM115  it lives as long as the sandbox
         self.process = subprocess.Popen(
             command(other.fileno()),
             pass_fds=[other.fileno()],

@@ -105,7 +105,7 @@ def last_words() -> Iterator[None]:
         os._exit(0)
     except Gone:  # the judge has hung up
         os._exit(0)
-    except BaseException:  # noqa: BLE001  a forked process must never run on into the zygote's loop
+    except BaseException:
         traceback.print_exc()
         os._exit(70)
 
@@ -158,7 +158,7 @@ def watch(init: int, leash: socket.socket, memory: int) -> str | None:
         if ready:
             word = leash.recv(1)
             if not word:
-                return "it was told to"
+                return "it was ended"
             for child in children(init)[:1]:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(child, signal.SIGINT)
@@ -223,7 +223,7 @@ def become_init(channel: int, limits: dict[str, Any], shell: Any) -> None:
 def prepare_filesystem(scratch: int) -> None:
     """Mount fresh, capped folders in memory over every place that can be written to."""
     _mount(None, "/", None, MS_REC | MS_PRIVATE, None)
-    for target, size, mode in ((WORK, scratch, "0700"), ("/tmp", scratch, "1777"), ("/dev/shm", 2**20, "1777")):  # noqa: S108
+    for target, size, mode in ((WORK, scratch, "0700"), ("/tmp", scratch, "1777"), ("/dev/shm", 2**20, "1777")):
         options = f"size={size},nr_inodes=4096,mode={mode},uid=1000,gid=1000"
         _mount("tmpfs", str(target), "tmpfs", MS_NOSUID | MS_NODEV, options)
     _mount("tmpfs", "/proc", "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, "size=0")  # other processes are not to be seen
@@ -378,7 +378,7 @@ def safe_text(error: BaseException) -> str:
     """What an exception says, whatever its ``__str__`` does."""
     try:
         return str(error)[:500]
-    except BaseException:  # noqa: BLE001  the student's own code
+    except BaseException:
         return "(no text)"
 
 
@@ -437,7 +437,7 @@ class Notebook:
             try:
                 with borrowing:
                     value = function(*args, **kwargs)
-            except BaseException as error:  # noqa: BLE001  whatever the student's code raises is the answer
+            except BaseException as error:
                 return {"error": [type(error).__name__[:100], safe_text(error)], "borrowed": borrowing.seen}
             reply = {"value": encode(value, self.remember), "borrowed": borrowing.seen}
             if encode(before, self.forget) != (after := encode(args, self.forget)):
