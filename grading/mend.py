@@ -53,8 +53,10 @@ def find_notebook(folder: Path, name: str) -> tuple[Path, list[str]]:
         If there is none, or no single one, or it is a link.
     """
     wanted = f"{name}.ipynb"
+    if folder.is_symlink() or folder.parent.is_symlink():
+        raise Unreadable("The folder is a link, and links are not followed", "Hand in the notebook itself")
     files = sorted(_files(folder))
-    others = [path for path in files if path.name not in (wanted, "timestamp.txt")]
+    others = [path for path in files if path not in (folder / wanted, folder / "timestamp.txt")]
     notebooks = [path for path in others if path.suffix.lower() == ".ipynb"]
     if (folder / wanted) in files:
         path, notes = folder / wanted, []
@@ -67,8 +69,8 @@ def find_notebook(folder: Path, name: str) -> tuple[Path, list[str]]:
         raise Unreadable(f"There is no {wanted}, but several other notebooks ({names})", f"Hand in one as {wanted}")
     else:
         raise Unreadable(f"There is no {wanted} in the folder", "Hand it in again")
-    if folder.is_symlink() or path.is_symlink():
-        raise Unreadable(f"{path.name} is a link, and links are not followed", "Hand in the notebook itself")
+    if path.is_symlink() or not path.is_file():
+        raise Unreadable(f"{path.name} is a link or no file, and links are not followed", "Hand in the notebook itself")
     if others:
         notes.append(f"Other files are not used: {', '.join(f'“{other.name}”' for other in others)}.")
     return path, notes
@@ -110,9 +112,20 @@ def read_notebook(path: Path) -> NotebookNode:
     if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
         raise Unreadable(f"{path.name} is not a notebook: it is other JSON")
     try:
-        return nbformat.reads(text.replace("\x00", ""), as_version=4)
+        notebook = nbformat.convert(nbformat.from_dict(content), 4)
+        notebook.cells = [_regular(cell) for cell in notebook.cells if isinstance(cell, dict)]
+        return notebook
     except Exception:  # nbformat raises whatever a malformed file makes its code run into
         raise Unreadable(f"{path.name} is not a notebook: its cells cannot be read") from None
+
+
+def _regular(cell: NotebookNode) -> NotebookNode:
+    """A cell of which the kind and the text are text, and the marks a table."""
+    source, marks = cell.get("source", ""), cell.get("metadata")
+    cell.source = "".join(map(str, source)) if isinstance(source, list) else str(source)
+    cell.cell_type = str(cell.get("cell_type"))
+    cell.metadata = marks if isinstance(marks, dict) else NotebookNode()
+    return cell
 
 
 def _runs_out(text: str, error: json.JSONDecodeError) -> bool:
@@ -137,7 +150,7 @@ def mend(notebook: NotebookNode, released: NotebookNode) -> tuple[NotebookNode, 
     """
     wanted = {cell.metadata.nbgrader.grade_id: cell for cell in released.cells if "nbgrader" in cell.metadata}
     ours = {_text(cell) for cell in released.cells if "nbgrader" not in cell.metadata}
-    cells = [cell for cell in notebook.get("cells", []) if isinstance(cell, dict)]
+    cells = notebook.cells
     names = _names(cells, wanted)
     chosen, copies = _choose(cells, names, wanted)
     between = _between(cells, chosen)
@@ -187,28 +200,27 @@ def is_test(cell: NotebookNode) -> bool:
     return cell.cell_type == "code" and mark.get("grade", False) and not mark.get("solution", False)
 
 
-def _text(cell: Any) -> str:
-    source = cell.get("source", "")
-    return ("".join(map(str, source)) if isinstance(source, list) else str(source)).strip()
+def _text(cell: NotebookNode) -> str:
+    return cell.source.strip()
 
 
-def _same(cell: Any, released: NotebookNode) -> bool:
-    return _text(cell) == _text(released) and cell.get("cell_type") == released.cell_type
+def _same(cell: NotebookNode, released: NotebookNode) -> bool:
+    return _text(cell) == _text(released) and cell.cell_type == released.cell_type
 
 
-def _grade_id(cell: Any) -> Any:
-    mark = cell.get("metadata", {}).get("nbgrader") if isinstance(cell.get("metadata"), dict) else None
+def _grade_id(cell: NotebookNode) -> Any:
+    mark = cell.metadata.get("nbgrader")
     return mark.get("grade_id") if isinstance(mark, dict) else None
 
 
 def _names(cells: list, wanted: dict[str, NotebookNode]) -> list[str | None]:
     """The name of each of the student's cells, None for cells that are not ours."""
-    by_text = {_text(cell): name for name, cell in wanted.items() if not is_answer(cell)}
     names = []
     for cell in cells:
         keys = [key for key in (_grade_id(cell), cell.get("id")) if isinstance(key, str) and key in wanted]
-        names.append(keys[0] if keys else by_text.get(_text(cell)))
-    return names
+        names.append(keys[0] if keys else None)
+    by_text = {_text(cell): name for name, cell in wanted.items() if not is_answer(cell) and name not in names}
+    return [name or by_text.get(_text(cell)) for name, cell in zip(names, cells, strict=True)]
 
 
 def _choose(cells: list, names: list[str | None], wanted: dict[str, NotebookNode]) -> tuple[dict[str, int], list[str]]:
@@ -239,29 +251,24 @@ def _between(cells: list, chosen: dict[str, int]) -> dict[str | None, list[Noteb
     return between
 
 
-def _plain(cell: Any) -> NotebookNode:
+def _plain(cell: NotebookNode) -> NotebookNode:
     """A cell without marks, tags and outputs."""
-    make = {"code": new_code_cell, "markdown": new_markdown_cell}.get(cell.get("cell_type"), new_raw_cell)
-    return _with_pictures(make(_source(cell)), cell)
+    make = {"code": new_code_cell, "markdown": new_markdown_cell}.get(cell.cell_type, new_raw_cell)
+    return _with_pictures(make(cell.source), cell)
 
 
-def _with_pictures(new: NotebookNode, cell: Any) -> NotebookNode:
+def _with_pictures(new: NotebookNode, cell: NotebookNode) -> NotebookNode:
     """Keep the pictures pasted into a text cell: a proof on paper is an answer."""
     if new.cell_type == "markdown" and isinstance(cell.get("attachments"), dict):
         new["attachments"] = cell["attachments"]
     return new
 
 
-def _source(cell: Any) -> str:
-    source = cell.get("source", "")
-    return "".join(map(str, source)) if isinstance(source, list) else str(source)
-
-
-def _restored(released: NotebookNode, cell: Any) -> NotebookNode:
+def _restored(released: NotebookNode, cell: NotebookNode) -> NotebookNode:
     """The released cell, with the student's text if it is an answer."""
     make = new_code_cell if released.cell_type == "code" else new_markdown_cell
     kept = cell if is_answer(released) else released
-    return _with_pictures(make(_source(kept), metadata=dict(released.metadata)), kept)
+    return _with_pictures(make(kept.source, metadata=dict(released.metadata)), kept)
 
 
 def _twin(cell: NotebookNode, waiting: list[NotebookNode], ours: set[str]) -> int | None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import jupytext
@@ -75,13 +78,28 @@ def release(course: Course, assignments: list[str] | None = None) -> Iterator[st
 def _generate(course: Course, name: str) -> None:
     config = course.config()
     folders = CourseDirectory(config=config, assignment_id=name, student_id=".")
-    with nbgrader_log() as lines:
+    with nbgrader_log() as lines, kept(course.exercises / name):
         try:
             GenerateAssignment(coursedir=folders, config=config, force=True).start()
         except Exception as error:  # nbgrader logs the cause and raises something general
             causes = [line.strip().splitlines()[-1] for line in lines if "Traceback" in line]
-            cause = causes[-1] if causes else str(error)
+            cause = (causes[-1] if causes else str(error)).rstrip(".")
             hint = ""
             if "Cannot add or remove cells" in cause:
-                hint = " Give the changed cells to a new assignment, or remove the submissions from the grade book."
+                hint = " Keep the names of the cells, or take the submissions out of the grade book first."
             raise RuntimeError(f"nbgrader could not release {name}: {cause}.{hint}") from error
+
+
+@contextmanager
+def kept(folder: Path) -> Iterator[None]:
+    """Put a folder back as it was if what is done to it fails; nbgrader would leave nothing."""
+    with tempfile.TemporaryDirectory(prefix="release-") as safe:
+        if folder.exists():
+            shutil.copytree(folder, Path(safe, "copy"))
+        try:
+            yield
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            if Path(safe, "copy").exists():
+                shutil.copytree(Path(safe, "copy"), folder)
+            raise

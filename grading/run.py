@@ -119,7 +119,8 @@ def grade(course: Course, assignment: str, student: str, *, force: bool = False)
     folder, old = course.submission(student, assignment), load(course, assignment, student)
     if not folder.is_dir():
         return Report(student, assignment, "missing", "Not handed in; score 0.")
-    digest = fingerprint(folder, course.exercises / assignment, HERE / "solutions" / assignment)
+    ours = (course.exercises / assignment, HERE / "solutions" / assignment)
+    digest = fingerprint(folder, *(path.resolve() for path in ours))
     if old.digest == digest and old.outcome != "failed" and not force:
         return old
     report = partial(Report, student, assignment, digest=digest)
@@ -249,9 +250,9 @@ def misconceptions(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def fingerprint(*folders: Path) -> str:
-    """A digest of the files in some folders: of a hand-in, and of what it is graded against."""
+    """A digest of the files in some folders: of a hand-in, and of what it is graded against. Links are not read."""
     digest = hashlib.sha256()
-    for folder in folders:
+    for folder in (folder for folder in folders if not folder.is_symlink() and not folder.parent.is_symlink()):
         for path in sorted(folder.rglob("*")):
             if path.is_symlink():
                 digest.update(f"{path.relative_to(folder)}\0link\0".encode("utf-8", "surrogateescape"))
