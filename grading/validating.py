@@ -14,7 +14,6 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from nbgrader import utils, validator
 from nbgrader.preprocessors import ClearOutput, Execute
-from nbgrader.server_extensions.validate_assignment import handlers
 from traitlets.config import Config
 
 PASSED = "The visible tests pass. Grading runs more tests, on other numbers, that this notebook does not hold."
@@ -149,5 +148,7 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
 
 def _load_jupyter_server_extension(app: Any) -> None:
     """Put this Validator behind the Validate button: nbgrader's handler looks it up by this name."""
+    from nbgrader.server_extensions.validate_assignment import handlers  # noqa: PLC0415  slow, for the server only
+
     handlers.Validator = Validator
     app.web_app.settings.setdefault("page_config_data", {})["validationPassed"] = PASSED
