@@ -72,7 +72,7 @@ def run(
 def feedback(assignment: Assignment, course: Folder = HERE, student: Students = None) -> None:
     """Write the feedback pages of an assignment."""
     klass = released(course, assignment)
-    pairs = [(assignment, name) for name in student or klass.students(assignment)]
+    pairs = [(assignment, name) for name in student or klass.students()]
     pages = [page for page in running.spread(partial(write_feedback, klass), pairs) if page]
     console.print(f"{len(pages)} pages in {course / 'feedback'}")
 
@@ -88,7 +88,7 @@ def status(course: Folder = HERE) -> None:
     """Say for each assignment how far the grading is."""
     klass = Course(course.resolve())
     for assignment in klass.assignments():
-        show(klass, [running.load(klass, assignment, name) for name in klass.students(assignment)])
+        show(klass, [running.load(klass, assignment, name) for name in klass.students()])
 
 
 @app.command()

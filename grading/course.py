@@ -81,12 +81,11 @@ class Course:
         """The notebook that nbgrader ran."""
         return self.root / "autograded" / student / assignment / f"{assignment}.ipynb"
 
-    def students(self, assignment: str) -> list[str]:
-        """Everybody in the class: who is in the grade book, or handed this assignment in."""
-        handed_in = {path.parent.name for path in (self.root / "submitted").glob(f"*/{assignment}")}
+    def students(self) -> list[str]:
+        """Everybody in the class: who is in the grade book, or ever handed something in."""
+        handed_in = {path.name for path in (self.root / "submitted").glob("[!.]*") if path.is_dir()}
         with self.gradebook() as book:
-            known = {student.id for student in book.students}
-        return sorted(name for name in handed_in | known if not name.startswith("."))
+            return sorted(handed_in | {student.id for student in book.students})
 
     def assignments(self) -> list[str]:
         """The assignments in the grade book, in the order of the levels."""

@@ -38,7 +38,7 @@ def export(course: Course) -> Path:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
         for assignment in course.assignments():
-            for student in course.students(assignment):
+            for student in course.students():
                 report = load(course, assignment, student)
                 points, total, by_hand = score(course, assignment, student)
                 named = " ".join(report.misconceptions)

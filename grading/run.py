@@ -83,7 +83,7 @@ def run(
     Report
         In the order of the assignments, then of the students' names.
     """
-    pairs = [(name, student) for name in assignments for student in students or course.students(name)]
+    pairs = [(name, student) for name in assignments for student in students or course.students()]
     with course.gradebook() as book:  # before the workers start, so that no two of them add the same student
         for student in {student for _, student in pairs}:
             book.update_or_create_student(student)

@@ -321,8 +321,8 @@ class Sheet:
     def __init__(self, course: Course, assignment: str) -> None:
         self.assignment, self.released = assignment, course.released(assignment)
         source = nbformat.read(HERE / "solutions" / assignment / f"{assignment}.ipynb", as_version=4)
-        marks = re.compile(r" *### (BEGIN|END) SOLUTION\n?|^\w+ = None.*\n", re.MULTILINE)
-        self.right = {cell.id: marks.sub("", cell.source) for cell in source.cells if is_answer(cell)}
+        marks = re.compile(r" *### (BEGIN|END) SOLUTION\n?|^\w+ = None.*\n|^\*\*Rubric\*\*[\s\S]*", re.MULTILINE)
+        self.right = {cell.id: marks.sub("", cell.source).strip() for cell in source.cells if is_answer(cell)}
         level = assignment.split("-")[1]
         self.quantities = {
             quantity.name: (exercise.id, quantity)

@@ -8,6 +8,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
+from functools import partial
 
 import nbformat
 import numpy as np
@@ -21,7 +23,10 @@ from grading.feedback import feedback, sanitize
 from grading.release import _generate
 from normlib.catalogue import EXERCISES
 
-pytestmark = pytest.mark.xdist_group("class")
+pytestmark = [
+    pytest.mark.xdist_group("class"),
+    pytest.mark.filterwarnings("ignore:Object of type"),  # nbgrader's own
+]
 L2 = STEMS[1]
 SPACES = "O'Brien [2] {x} ünï"
 # What each test of level 2 gives, in its order; written down from the assignment
@@ -46,6 +51,12 @@ def layer_norm(x, gamma, beta, eps=1e-5):
         raise ValueError(f"told {x.tolist()}")
     deviation = x - x.mean(axis=-1, keepdims=True)
     return gamma * deviation / np.sqrt((deviation**2).mean(axis=-1, keepdims=True) + eps) + beta
+"""
+
+SHOW = """
+from IPython.display import HTML, Javascript, SVG, display
+display(HTML("<script>pwned()</script><b>kept</b>"), Javascript("pwned()"))
+display(SVG('<svg xmlns="http://www.w3.org/2000/svg" onload="pwned()"><rect/></svg>'))
 """
 
 
@@ -73,9 +84,6 @@ def sheet(room):
 @pytest.fixture(scope="module")
 def graded(room, sheet):
     course, hand_ins = room
-    for stem in STEMS:
-        solution = HERE / "solutions" / stem / f"{stem}.ipynb"
-        hand_in(course, "the-solution", solution.read_bytes(), stem)
     right = sheet.filled()
     hand_in(course, SPACES, right)
     hand_in(course, "bad-timestamp", right, timestamp_txt="garbage")
@@ -85,20 +93,17 @@ def graded(room, sheet):
     (course.submission("linked", L2) / f"{L2}.ipynb").symlink_to(HERE / "solutions" / L2 / f"{L2}.ipynb")
     ends = sheet.function("layer_norm", "import os\nos._exit(0)")
     hand_in(course, "ends-in-the-function", sheet.filled({"layer_norm": ends}))
-    stubborn = "while True:\n    try:\n        while True: pass\n    except BaseException: pass"
+    stubborn = "n = 0\nwhile True:\n    try:\n        while True: n += 1\n    except BaseException: pass"
     hand_in(course, "stubborn-loop", sheet.filled({"standardize": sheet.function("standardize", stubborn)}))
     hand_in(course, "tell-tale", sheet.filled({"layer_norm": TELL_TALE.strip()}))
     markdown = copy.deepcopy(right)
     for cell in markdown.cells:
         if cell.cell_type == "markdown":
             cell.source += '\n\n<script>alert("pwned")</script><img src="http://evil.example/a.png" onerror="alert(1)">'
-    show = 'from IPython.display import HTML, Javascript, SVG, display\ndisplay(HTML("<script>pwned()</script><b>kept</b>"))'
-    more = "display(Javascript(\"pwned()\"), SVG(\"<svg xmlns='http://www.w3.org/2000/svg' onload='pwned()'/>\"))"
-    markdown.cells.append(nbformat.v4.new_code_cell(f"{show}\n{more}", id="show"))
+    markdown.cells.append(nbformat.v4.new_code_cell(SHOW, id="show"))
     hand_in(course, "script", markdown)
     reports = {(one.assignment, one.student): one for one in run.run(course, list(STEMS))}
-    for assignment, student in reports:
-        feedback(course, assignment, student)
+    list(run.spread(partial(feedback, course), list(reports)))
     return course, hand_ins, reports
 
 
@@ -124,15 +129,12 @@ def test_the_class_is_large_and_varied():
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_the_solution_gets_full_marks_and_the_blank_release_nothing(graded, stem):
-    course, _, reports = graded
-    by_hand = {STEMS[0]: 7, STEMS[2]: 6, STEMS[4]: 8}.get(stem, 0)
-    total = run.score(course, stem, "the-solution")[1]
-    assert points(course, "the-solution", stem) == total - by_hand == sample.AUTOMATIC[stem]
-    assert run.score(course, stem, "the-solution")[2] == bool(by_hand)
-    assert points(course, "unattempted", stem) == 0
-    assert run.score(course, stem, "unattempted") == (0, total, False)
-    assert reports[stem, "the-solution"].outcome == "graded"
+def test_the_solutions_answers_get_full_marks_and_the_blank_release_nothing(graded, stem):
+    course = graded[0]
+    in_words = {STEMS[0]: 7, STEMS[2]: 6, STEMS[4]: 8}.get(stem, 0)
+    of_the_book = sum(exercise.points for name, exercise in EXERCISES.items() if name[0] == stem[6])
+    assert run.score(course, stem, "all-right") == (of_the_book - in_words, of_the_book, bool(in_words))
+    assert run.score(course, stem, "unattempted") == (0, of_the_book, False)
 
 
 @pytest.mark.parametrize("student", [SPACES, "no-timestamp", "ships-numpy", "script"])
@@ -283,8 +285,7 @@ def test_the_page_names_the_mistake(graded):
 def hidden_parts():
     for stem in STEMS:
         text = (HERE / "solutions" / stem / f"{stem}.md").read_text()
-        for region in re.findall(r"### BEGIN HIDDEN TESTS\n(.*?)### END HIDDEN TESTS", text, re.DOTALL):
-            yield region
+        yield from re.findall(r"### BEGIN HIDDEN TESTS\n(.*?)### END HIDDEN TESTS", text, re.DOTALL)
 
 
 SEEDS = sorted({seed for region in hidden_parts() for seed in re.findall(r"\b\d{5}\b", region)})
@@ -305,10 +306,8 @@ def test_no_page_shows_a_hidden_test_or_a_solution(graded):
     assert len(pages) > 80
     assert {path.suffix for path in pages} == {".html"}
     for path in pages:
-        if path.parts[-3] != "the-solution":  # who hands in the markers gets them back
-            text = re.sub(r"<[^>]*>", "", path.read_text())
-            assert leaks(text) == [], path
-            assert "Traceback" not in text or "ValueError" in text, path
+        text = re.sub(r"<[^>]*>", "", path.read_text())
+        assert leaks(text) == [], path
 
 
 def test_the_page_does_not_tell_what_a_hidden_test_tried(graded):
@@ -399,7 +398,7 @@ def test_nbgraders_own_commands_grade_and_feed_back_the_same(graded):
     """The instructor's usual commands, in a folder with the same settings: no solution, a duplicate, a wrong kernel."""
     course = graded[0]
     shutil.copy(HERE / "nbgrader_config.py", course.root)
-    for student in ("duplicate-cells", "patched-test", "kernel-death"):
+    for student in ("duplicate-cells", "kernel-death"):
         before = points(course, student)
         for step in ("autograde", "generate_feedback"):
             command = [sys.executable, "-m", "nbgrader", step, L2, "--student", student, "--force"]
@@ -424,8 +423,10 @@ def test_the_package_holds_no_hidden_test(tmp_path):
         shutil.copy(HERE / name, tmp_path)
     for name in ("normlib", "grading"):
         shutil.copytree(HERE / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    build = "import setuptools.build_meta as b; print(b.build_wheel('out'))"
+    backend = tomllib.loads((HERE / "pyproject.toml").read_text())["build-system"]["build-backend"]
+    pytest.importorskip(backend)
     (tmp_path / "out").mkdir()
+    build = f"import {backend} as backend; backend.build_wheel('out')"
     subprocess.run([sys.executable, "-c", build], cwd=tmp_path, check=True, capture_output=True)
     shutil.unpack_archive(next((tmp_path / "out").glob("*.whl")), tmp_path / "wheel", "zip")
     files = [path for path in (tmp_path / "wheel").rglob("*") if path.is_file()]
