@@ -10,7 +10,7 @@ export function parse(text) {
   return numbers.every((v, i) => !Number.isNaN(v) || /^nan$/i.test(words[i])) ? numbers : null;
 }
 
-const near = (a, b, tolerance) => Math.abs(a - b) <= tolerance || a === b || (Number.isNaN(a) && Number.isNaN(b));
+const near = (a, b, tolerance) => Object.is(a, b) || a === b || (Number.isFinite(b) && Math.abs(a - b) <= tolerance);
 const rounding = (right, decimals) => 0.5 * 10 ** -decimals * (1 + 1e-6) + 1e-9 * Math.abs(right);
 const same = (answer, right, decimals) =>
   answer.length === right.length && right.every((v, i) => near(answer[i], v, rounding(v, decimals)));
@@ -35,7 +35,8 @@ export function judge({ kind, decimals, ...given }, answer) {
     return { rung: "wrong", text: `${extra} too many and ${missing} missing. Look at each one again.` };
   }
   if (rights.some((value) => same(answer, value, decimals))) return { rung: "right", text: "correct." };
-  const known = wrongs.find(({ value }) => same(answer, value, decimals));
+  // where two wrong paths round alike, the exact one is meant
+  const known = wrongs.find(({ value }) => same(answer, value, 12)) ?? wrongs.find(({ value }) => same(answer, value, decimals));
   if (known) return { rung: "misconception", text: known.says };
   if (answer.length !== right.length) return { rung: "shape", text: `this is ${count(answer.length)}, and ${count(right.length)} asked for.` };
   if (right.every(Number.isFinite) && !answer.every(Number.isFinite)) return { rung: "not-finite", text: "contains NaN or infinity. Was something divided by 0?" };
@@ -48,7 +49,7 @@ function difference(answer, right, decimals) {
   const errors = right.map((v, i) => Math.abs(answer[i] - v));
   const known = errors.filter((v) => !Number.isNaN(v));
   const worst = Math.max(0, ...known);
-  if (known.length && worst <= 50 * 10 ** -decimals) return `close, but not to ${decimals} decimals. Keep more digits on the way.`;
+  if (known.length && worst <= 50 * 10 ** -decimals && decimals > 0) return `close, but not to ${decimals} decimals. Keep more digits on the way.`;
   const scale = Math.max(...right.map(Math.abs).filter(Number.isFinite), 0);
   const coarse = scale > 1e-12 ? `${Number(((100 * worst) / scale).toPrecision(1))} %` : String(Number(worst.toPrecision(1)));
   if (right.length === 1) return `too ${answer[0] > right[0] ? "large" : "small"}, by about ${coarse}.`;

@@ -64,6 +64,7 @@ def bring_assets(app: Sphinx) -> None:
         folder = Path(wheel.origin).parent
         katex.NODEJS_BINARY = str(folder / "node.exe" if os.name == "nt" else folder / "bin" / "node")
     katex.KATEX_DEFAULT_OPTIONS["throwOnError"] = True  # a formula with a mistake fails the build
+    katex.STARTUP_TIMEOUT = katex.RENDER_TIMEOUT = 120.0  # 5 s are not enough for Node on a busy machine
     for name, version in PACKAGES.items():
         package = MODULES / name / "package.json"
         found = json.loads(package.read_text())["version"] if package.exists() else "none"
@@ -145,12 +146,14 @@ def depart_details(writer: HTML5Translator, node: nodes.Element) -> None:
 
 
 def trim(app: Sphinx, exception: Exception | None) -> None:
-    """Drop what the theme ships and no page needs: its icons come from its webfont, not from a 1.5 MB script."""
+    """Drop what no page needs, above all a 1.5 MB script for icons of the font; keep formulas out of search results."""
     if exception is None:
         static = Path(app.outdir) / "_static"
         for path in [*static.rglob("*.map"), *static.rglob("*.ttf"), *static.rglob("*.html")]:
             path.unlink()
         (static / "scripts" / "fontawesome.js").write_text("")
+        search = static / "searchtools.js"
+        search.write_text(search.read_text().replace('".headerlink"', '".headerlink", ".katex"'))
 
 
 def fetch() -> int:

@@ -7,7 +7,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from pages import HTML, PAGES
+from pages import HTML, PAGES, ROOT
 
 
 @pytest.fixture(scope="session")
@@ -58,3 +58,20 @@ def open_page(browser, url):
     yield open_page
     for context in contexts:
         context.close()
+
+
+@pytest.fixture(scope="session")
+def run_module(browser):
+    """Import one of normlib's modules in the browser; an expression sees its exports as ``m``, and an argument."""
+    page = browser.new_page()
+
+    def run_module(name, expression, argument):
+        source = (ROOT / "normlib" / f"{name}.js").read_text(encoding="utf-8")
+        script = f"""async ([source, argument]) => {{
+          const m = await import("data:text/javascript," + encodeURIComponent(source));
+          return {expression};
+        }}"""
+        return page.evaluate(script, [source, argument])
+
+    yield run_module
+    page.close()

@@ -37,11 +37,14 @@ def book(tmp_path):
     def build(body, **environment):
         (tmp_path / "page.md").write_text(HEAD + body, encoding="utf-8")
         command = [Path(sys.executable).parent / "jupyter-book", "build", ".", "--all", "-W", "--keep-going"]
-        done = subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, env=os.environ | environment, check=False
-        )
+        log = tmp_path / "log.txt"
+        with log.open("w") as file:
+            done = subprocess.run(
+                command, cwd=tmp_path, stdout=file, stderr=file, env=os.environ | environment, check=False
+            )
         page = tmp_path / "_build" / "html" / "page.html"
-        return done.returncode, done.stdout + done.stderr, page.read_text(encoding="utf-8") if page.exists() else ""
+        text = page.read_text(encoding="utf-8") if page.exists() else ""
+        return done.returncode, log.read_text(encoding="utf-8"), text
 
     return build
 

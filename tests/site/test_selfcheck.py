@@ -12,11 +12,8 @@ from normlib.checking import evaluate, find, instance
 from normlib.widgets import questions, self_check
 
 SOURCE = (ROOT / "normlib" / "selfcheck.js").read_text(encoding="utf-8")
-IMPORT = "await import('data:text/javascript,' + encodeURIComponent(source))"
-JUDGE = f"""async ([source, cases]) => {{
-  const {{ judge, parse }} = {IMPORT};
-  return cases.map(([question, text]) => judge(question, question.kind === "names" ? text : parse(text)));
-}}"""
+JUDGE = """argument.map(
+  ([question, answer]) => m.judge(question, question.kind === "names" ? answer : m.parse(answer)))"""
 
 
 def answers(exercise):
@@ -43,10 +40,9 @@ def written(question, value):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("exercise", EXERCISES)
-def test_judges_as_python_does(open_page, exercise):
+def test_judges_as_python_does(run_module, exercise):
     tried = list(answers(exercise))
-    page = open_page(f"{PAGES[0]}.html")
-    verdicts = page.evaluate(JUDGE, [SOURCE, [[question, written(question, value)] for question, _, value in tried]])
+    verdicts = run_module("selfcheck", JUDGE, [[question, written(question, value)] for question, _, value in tried])
     for (question, _, value), verdict in zip(tried, verdicts, strict=True):
         line = check(exercise, **{question["name"]: value}).lines[0]
         if line.rung == "shape" or (line.rung == "misconception" and verdict["rung"] == "right"):
@@ -69,9 +65,8 @@ def test_judges_as_python_does(open_page, exercise):
         ("", []),
     ],
 )
-def test_reads_numbers_as_people_write_them(open_page, text, numbers):
-    page = open_page(f"{PAGES[0]}.html")
-    read = page.evaluate(f"async ([source, text]) => ({IMPORT}).parse(text)", [SOURCE, text])
+def test_reads_numbers_as_people_write_them(run_module, text, numbers):
+    read = run_module("selfcheck", "m.parse(argument)", text)
     assert read == (numbers if numbers is None else pytest.approx(numbers, nan_ok=True))
 
 
