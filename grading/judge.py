@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -88,11 +88,16 @@ class Student:
         for source in self.done:
             self.ask({"op": "run", "source": source}, self.limits.cell)
 
-    def run(self, source: str) -> list[dict[str, Any]]:
-        """Run a cell and give its outputs; a cell that ends the process is left out from then on."""
-        outputs = self.ask({"op": "run", "source": source}, self.limits.cell).get("outputs", [])
-        self.done.append(source)
-        return clean_outputs(outputs)
+    def run(self, source: str) -> tuple[list[dict[str, Any]], bool]:
+        """Run a cell; give its outputs, and whether it was interrupted.
+
+        A cell that was interrupted or ended the process is left out when the process is started again.
+        """
+        reply = self.ask({"op": "run", "source": source}, self.limits.cell)
+        interrupted = "interrupted" in reply
+        if not interrupted:
+            self.done.append(source)
+        return clean_outputs(reply.get("outputs")), interrupted
 
     def get(self, names: list[str]) -> dict[str, Any]:
         """Give those names that the student defined, as plain data or stand-ins."""
@@ -272,7 +277,28 @@ def clean_outputs(outputs: Any) -> list[dict[str, Any]]:
 # Judging one submission
 
 
-def judge(cells: list[dict[str, Any]], student: Student, limits: Limits) -> list[list[dict[str, Any]]]:
+@dataclass
+class Verdict:
+    """What came of one cell.
+
+    Parameters
+    ----------
+    outputs : list of dict
+        In the notebook format. A test that did not pass has an error output with plain lines; a test that gives a part
+        of its points has them as its result.
+    stopped : str
+        Why it did not run to its end, as the end of a sentence; empty if it did.
+    """
+
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+    stopped: str = ""
+
+
+class CourseFault(Exception):
+    """One of the course's own cells failed before the student's code had any part in it."""
+
+
+def judge(cells: list[dict[str, Any]], student: Student, limits: Limits) -> list[Verdict]:
     """Run the cells of a restored notebook in order.
 
     Parameters
@@ -287,37 +313,47 @@ def judge(cells: list[dict[str, Any]], student: Student, limits: Limits) -> list
 
     Returns
     -------
-    list of list of dict
-        The outputs of each cell. A test that did not pass has an error output with one plain line; a test that gives
-        part of its points has them as its result.
+    list of Verdict
+        One a cell.
+
+    Raises
+    ------
+    CourseFault
+        If a locked cell fails here.
     """
     space: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
-    outputs = []
+    verdicts = []
     for number, cell in enumerate(cells, 1):
-        run = {"student": run_student, "locked": run_locked, "test": run_test}.get(cell["role"])
-        outputs.append(run(number, cell, space, student, limits) if run else [])
-    return outputs
+        if cell["role"] == "locked":
+            run_here(number, cell["source"], space, limits)
+        if cell["role"] in ("locked", "student"):
+            verdicts.append(run_there(cell["source"], student))
+        else:
+            verdicts.append(run_test(cell, space, student, limits) if cell["role"] == "test" else Verdict())
+    return verdicts
 
 
-def run_student(
-    number: int, cell: dict[str, Any], space: dict[str, Any], student: Student, limits: Limits
-) -> list[Any]:
-    """Run a student's cell in the sandbox."""
+def run_there(source: str, student: Student) -> Verdict:
+    """Run a cell in the sandbox."""
     try:
-        return student.run(cell["source"])
+        outputs, interrupted = student.run(source)
     except Stopped as stopped:
-        return [failure(f"Cell {number} did not finish: {stopped}. What it defines is missing below.")]
+        return Verdict([failure("Stopped", f"The cell did not run to its end: {stopped}.")], str(stopped))
+    return Verdict(outputs, f"it ran longer than {student.limits.cell:g} s" if interrupted else "")
 
 
-def run_locked(number: int, cell: dict[str, Any], space: dict[str, Any], student: Student, limits: Limits) -> list[Any]:
-    """Run a cell of the master's without points: in the sandbox, and here too if it needs nothing of the student's."""
-    if all(name in space or hasattr(builtins, name) for name in free_names(cell["source"])):
-        with contextlib.suppress(Exception), quiet(), time_limit(limits.cell):
-            exec(compile(cell["source"], f"<cell {number}>", "exec"), space)
-    return run_student(number, cell, space, student, limits)
+def run_here(number: int, source: str, space: dict[str, Any], limits: Limits) -> None:
+    """Run a locked cell here too, if it needs nothing of the student's: tests need its imports and helpers."""
+    if not all(name in space or hasattr(builtins, name) for name in free_names(source)):
+        return
+    try:
+        with quiet(), time_limit(limits.cell):
+            exec(compile(source, f"<cell {number}>", "exec"), space)
+    except (Exception, TestTimeout) as error:
+        raise CourseFault(f"Cell {number} fails without the student: {one_line(error)}") from error
 
 
-def run_test(number: int, cell: dict[str, Any], space: dict[str, Any], student: Student, limits: Limits) -> list[Any]:
+def run_test(cell: dict[str, Any], space: dict[str, Any], student: Student, limits: Limits) -> Verdict:
     """Run a test here; its outputs are the score's only evidence."""
     scope = dict(space)  # a test leaves nothing behind for the next one
     try:
@@ -326,19 +362,16 @@ def run_test(number: int, cell: dict[str, Any], space: dict[str, Any], student: 
         with quiet(), time_limit(limits.cell):
             value = run_and_value(cell["source"], scope)
     except Stopped as stopped:
-        return [failure(f"This test counts 0: {stopped}.")]
+        return Verdict([failure("Stopped", f"This test counts 0: {stopped}.")], str(stopped))
     except TestTimeout:
-        return [failure(f"This test took longer than {limits.cell:.0f} s and counts 0.")]
+        reason = f"it ran longer than {limits.cell:g} s"
+        return Verdict([failure("Stopped", f"This test counts 0: {reason}.")], reason)
     except NameError as error:
-        name = getattr(error, "name", None)
-        return [
-            failure(
-                f"`{name}` is not defined. Was its cell deleted, or did it stop with an error?" if name else str(error)
-            )
-        ]
-    except Exception as error:
-        return [failure(one_line(error))]
-    return part_of_points(value, cell["points"])
+        text = f"`{error.name}` is not defined. Was its cell deleted, or did it stop with an error?"
+        return Verdict([failure("NameError", text if error.name else one_line(error))])
+    except Exception as error:  # a test fails in any way it likes
+        return Verdict([failure(type(error).__name__, one_line(error))])
+    return Verdict(part_of_points(value, cell["points"]))
 
 
 def part_of_points(value: Any, points: float) -> list[dict[str, Any]]:
@@ -348,7 +381,7 @@ def part_of_points(value: Any, points: float) -> list[dict[str, Any]]:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return []
     if not math.isfinite(value):
-        return [failure(f"The test gave {value} points and counts 0.")]
+        return [failure("NoScore", f"The test gave {value} points and counts 0.")]
     score = min(max(float(value), 0.0), float(points))
     return [
         {"output_type": "execute_result", "data": {"text/plain": repr(score)}, "metadata": {}, "execution_count": None}
@@ -386,9 +419,9 @@ def one_line(error: BaseException) -> str:
     return text or "The test failed."
 
 
-def failure(text: str) -> dict[str, Any]:
+def failure(name: str, text: str) -> dict[str, Any]:
     """An error output with plain lines instead of a traceback."""
-    return {"output_type": "error", "ename": "Failed", "evalue": text, "traceback": text.splitlines()}
+    return {"output_type": "error", "ename": name, "evalue": text, "traceback": text.splitlines()}
 
 
 @contextlib.contextmanager
@@ -446,9 +479,9 @@ def in_a_fork(job: dict[str, Any], zygote: Zygote, limits: Limits) -> dict[str, 
         try:
             near.close()
             student = Student(zygote, limits, [tuple(pair) for pair in job.get("files", [])])
-            outputs = judge(job["cells"], student, limits)
-            student.stop()
-            far.send({"outputs": outputs, "restarts": max(0, student.restarts)})
+            far.send({"verdicts": [asdict(verdict) for verdict in judge(job["cells"], student, limits)]})
+        except CourseFault as fault:
+            far.send({"failed": str(fault)})
         finally:
             os._exit(0)
     far.close()
@@ -493,10 +526,19 @@ class Service:
             self.close()
             raise SandboxMissing(hello["refused"])
 
-    def judge(self, cells: list[dict[str, Any]], files: list[tuple[str, bytes]] = ()) -> dict[str, Any]:
-        """Judge a restored notebook; give ``outputs`` (one list a cell) and ``restarts``, or ``failed``."""
+    def judge(self, cells: list[dict[str, Any]], files: list[tuple[str, bytes]] = ()) -> list[Verdict]:
+        """Judge a restored notebook: see :func:`judge`.
+
+        Raises
+        ------
+        RuntimeError
+            If that is not possible, by no fault of the student's.
+        """
         self.channel.send({"cells": cells, "files": [list(pair) for pair in files]})
-        return self.channel.receive()
+        reply = self.channel.receive()
+        if "failed" in reply:
+            raise RuntimeError(reply["failed"])
+        return [Verdict(**verdict) for verdict in reply["verdicts"]]
 
     def close(self) -> None:
         """End the service and its sandbox."""

@@ -38,7 +38,7 @@ def judged(service, source, *more):
     cells = [{"role": "locked", "source": IMPORTS, "points": 0}, {"role": "student", "source": source, "points": 0}]
     cells += [{"role": "student", "source": extra, "points": 0} for extra in more]
     cells += [{"role": "test", "source": test, "points": 1} for test in (TEST_VALUE, TEST_FUNCTION)]
-    outputs = service.judge(cells)["outputs"]
+    outputs = [verdict.outputs for verdict in service.judge(cells)]
     scores = [0 if any(o["output_type"] == "error" for o in part) else 1 for part in outputs[-2:]]
     return scores, outputs
 
@@ -262,7 +262,7 @@ def test_a_loop_in_one_function_costs_only_its_test(service):
 
 def shown(service, source):
     _, outputs = judged(service, source)
-    return "".join(o.get("text", "") + o.get("evalue", "") for o in outputs[1])
+    return "".join(output.get("text", "") + output.get("evalue", "") for output in outputs[1])
 
 
 def test_nothing_of_the_course_or_the_machine_is_in_sight(service, tmp_path):
