@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -62,7 +61,7 @@ def run(
     klass = released(course, assignment)
     reports = list(running.run(klass, [assignment], student, force=force, workers=workers))
     if as_json:
-        print(json.dumps([row(klass, report) for report in reports], ensure_ascii=False, indent=1))
+        print(json.dumps(rows_of(klass, reports), ensure_ascii=False, indent=1))
     else:
         show(klass, reports)
     sys.exit(any(report.attention for report in reports))
@@ -122,15 +121,17 @@ def released(course: Path, assignment: str) -> Course:
     return klass
 
 
-def row(course: Course, report: Report) -> dict[str, Any]:
-    """Put a report and its score together."""
-    points, total, by_hand = running.score(course, report.assignment, report.student)
-    return {**asdict(report), "score": points, "max_score": total, "needs_manual_grade": by_hand}
+def rows_of(course: Course, reports: list[Report]) -> list[dict[str, Any]]:
+    """Put reports on one assignment and the scores together."""
+    scores = running.scores(course, reports[0].assignment) if reports else {}
+    nothing = (0.0, next(iter(scores.values()), (0, 0.0))[1], False)
+    names = ("score", "max_score", "needs_manual_grade")
+    return [asdict(one) | dict(zip(names, scores.get(one.student, nothing), strict=True)) for one in reports]
 
 
-def show(course: Course, reports: Iterable[Report]) -> None:
+def show(course: Course, reports: list[Report]) -> None:
     """Print one assignment: how many, the mean, and a line for everybody who is not simply graded."""
-    rows = [row(course, report) for report in reports]
+    rows = rows_of(course, reports)
     handed_in = [one for one in rows if one["outcome"] != "missing"]
     if not handed_in:
         return

@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 from grading.course import Course
-from grading.run import load, score
+from grading.run import load, scores
 
 COLUMNS = (
     "student",
@@ -38,9 +38,8 @@ def export(course: Course) -> Path:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
         for assignment in course.assignments():
-            for student in course.students():
+            for student, (points, total, by_hand) in sorted(scores(course, assignment).items()):
                 report = load(course, assignment, student)
-                points, total, by_hand = score(course, assignment, student)
                 named = " ".join(report.misconceptions)
                 row = (student, assignment, points, total, by_hand, report.outcome, named, report.line)
                 writer.writerow([_inert(value) for value in row])

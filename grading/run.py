@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbgrader.api import MissingEntry
 from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import parse_utc
@@ -144,6 +143,7 @@ def grade(course: Course, assignment: str, student: str, *, force: bool = False)
 
 def clear(course: Course, assignment: str, student: str) -> None:
     """Set the automatic scores to 0 and take the old run away: no old score may stay under a new hand-in."""
+    _report_file(course, assignment, student).unlink(missing_ok=True)
     shutil.rmtree(course.autograded(student, assignment).parent, ignore_errors=True)
     with course.gradebook() as book:
         book.update_or_create_student(student)
@@ -290,13 +290,12 @@ def load(course: Course, assignment: str, student: str) -> Report:
     return Report(**{**fields, "misconceptions": tuple(fields["misconceptions"])})
 
 
-def score(course: Course, assignment: str, student: str) -> tuple[float, float, bool]:
-    """The score, the maximum, and whether a person still has to grade something, from the grade book."""
+def scores(course: Course, assignment: str) -> dict[str, tuple[float, float, bool]]:
+    """Everybody's score, the maximum, and whether a person still has to grade something, from the grade book."""
     with course.gradebook() as book:
         total = book.find_assignment(assignment).max_score
-        try:
-            submission = book.find_submission(assignment, student)
-        except MissingEntry:
-            return 0.0, total, False
-        penalty = submission.late_submission_penalty or 0.0
-        return max(0.0, submission.score - penalty), total, submission.needs_manual_grade
+        none = {student.id: (0.0, total, False) for student in book.students}
+        return none | {
+            one.student.id: (max(0.0, one.score - (one.late_submission_penalty or 0.0)), total, one.needs_manual_grade)
+            for one in book.assignment_submissions(assignment)
+        }

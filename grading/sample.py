@@ -21,7 +21,7 @@ from nbformat.v4 import new_code_cell
 from grading.course import HERE, STEMS, Course
 from grading.mend import is_answer, is_test
 from grading.release import release
-from grading.run import load, score
+from grading.run import load, scores
 from normlib.catalogue import EXERCISES
 from normlib.checking import evaluate, instance
 
@@ -209,10 +209,10 @@ def build(course: Course) -> list[HandIn]:
 
 def surprises(course: Course, hand_ins: list[HandIn]) -> list[str]:
     """Compare what grading made of the class with what it must make of it; returns a line for each difference."""
-    lines = []
+    lines, scores_of = [], {name: scores(course, name) for name in course.assignments()}
     for hand_in in hand_ins:
         report = load(course, hand_in.assignment, hand_in.student)
-        found = (score(course, hand_in.assignment, hand_in.student)[0], report.outcome, report.misconceptions)
+        found = (scores_of[hand_in.assignment][hand_in.student][0], report.outcome, report.misconceptions)
         expected = (hand_in.score, hand_in.outcome, hand_in.misconceptions)
         if found != expected:
             lines.append(f"{hand_in.assignment}, {hand_in.student}: expected {expected}, found {found}. {report.line}")
