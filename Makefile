@@ -65,7 +65,7 @@ site: build/site.done ## build the website into _build/html
 
 build/site.done: node_modules/done $(PAGES) $(NORMLIB)
 	@mkdir -p build
-	jupyter-book build . --all -W --keep-going -q
+	@jupyter-book build . --all -W --keep-going -q > build/site.log 2>&1 || { cat build/site.log; exit 1; }
 	@touch $@
 
 serve: site ## serve the website on localhost
