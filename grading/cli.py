@@ -86,8 +86,10 @@ def export(course: Folder = HERE) -> None:
 def status(course: Folder = HERE) -> None:
     """Say for each assignment how far the grading is."""
     klass = Course(course.resolve())
+    if not (students := klass.students()):
+        console.print(f"Nobody has handed anything in; submissions belong into {klass.root / 'submitted'}.")
     for assignment in klass.assignments():
-        show(klass, [running.load(klass, assignment, name) for name in klass.students()])
+        show(klass, [running.load(klass, assignment, name) for name in students])
 
 
 @app.command()
