@@ -38,12 +38,17 @@ setup: .venv/done .venv/system.done ## make the environment .venv, install syste
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@touch $@
 
-# Chromium is for the tests in a browser only. Without it they are skipped, except where CI=true.
+# bubblewrap contains what students hand in, Chromium is for the tests in a browser.
 .venv/system.done: .venv/done
-	@if command -v chromium >/dev/null; then :; \
+	@missing=$$(for name in bwrap chromium; do command -v $$name >/dev/null || echo $$name; done); \
+	packages=$$(echo $$missing | sed 's/bwrap/bubblewrap/; s/chromium/chromium fonts-dejavu-core/'); \
+	if [ -z "$$missing" ]; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
-	else echo "Chromium is missing, so the browser tests are skipped. On Debian: apt install chromium"; [ "$$CI" != true ]; fi
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$packages >/dev/null; \
+	else \
+	  echo "Missing:" $$missing". Without bwrap nothing is graded, without chromium the browser tests are skipped."; \
+	  echo "On Debian: apt install $$packages"; [ "$$CI" != true ]; \
+	fi
 	@touch $@
 
 node_modules/done: .venv/done theme/course_site.py
@@ -79,11 +84,11 @@ lab: setup release ## open JupyterLab in this folder
 
 sample: build/sample.done ## make, grade and report the sample class in build/sample-class
 
-build/sample.done: build/release.done $(NORMLIB)
+build/sample.done: build/release.done .venv/system.done $(NORMLIB)
 	grade sample
 	@touch $@
 
-grade: release ## grade a class: make grade ASSIGNMENT=level-2-application
+grade: setup release ## grade a class: make grade ASSIGNMENT=level-2-application
 	@test -n "$(ASSIGNMENT)" || { echo "Say which one: make grade ASSIGNMENT=level-2-application"; exit 1; }
 	grade run $(ASSIGNMENT)
 

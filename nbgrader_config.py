@@ -17,7 +17,7 @@ c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE"}
 c.ClearSolutions.text_stub = "*Your answer here.*"
 
 # Seconds that a cell may run; a cell that runs longer is interrupted and the next one is tried
-c.ExecutePreprocessor.timeout = 30
+c.Run.timeout = c.ExecutePreprocessor.timeout = 30
 c.ExecutePreprocessor.interrupt_on_timeout = True
 c.ExecutePreprocessor.shutdown_kernel = "immediate"
 c.ExecutePreprocessor.extra_arguments = ["--log-level=ERROR"]

@@ -50,7 +50,7 @@ class Course:
         config.CourseDirectory.release_directory = str(self.exercises)
         config.CourseDirectory.db_url = self.database
         if self.timeout is not None:
-            config.ExecutePreprocessor.timeout = self.timeout
+            config.Run.timeout = self.timeout
         return config
 
     @property

@@ -107,7 +107,7 @@ def _one_line(error: NotebookNode) -> NotebookNode:
     name, says = error.ename, SAID_BY_STUDENT.sub(r"\1.", str(error.evalue))
     if name == "NameError":  # of the answer that is not there
         says = f"NameError: {says.splitlines()[0]}" if says else name
-    elif name not in ("CheckFailed", "NotRun", "NoScore"):
+    elif name not in ("CheckFailed", "NotRun", "NoScore", "Stopped"):
         says = "This test was stopped." if name in ("Timeout", "KeyboardInterrupt") else f"Stopped with {name}."
     return NotebookNode(output_type="error", ename=name, evalue=says, traceback=says.splitlines())
 

@@ -117,6 +117,8 @@ class Student:
         """Call a student's function; give its value and whether normlib's functions did the work."""
         request = {"op": "call", "number": number, "args": encode(args, refuse), "kwargs": encode(kwargs, refuse)}
         reply = self.ask(request, self.limits.call)
+        if "interrupted" in reply:
+            raise Stopped(f"it ran longer than {self.limits.call:g} s")
         if "error" in reply:
             kind, text = (str(part)[:300] for part in reply["error"])
             raise student_error(kind, text)
@@ -154,7 +156,7 @@ class Student:
             return reply
         except Late:
             self.stop()
-            raise Stopped(f"it ran longer than {timeout:.0f} s") from None
+            raise Stopped(f"it ran longer than {timeout:.3g} s and could not be interrupted") from None
         except Gone:
             raise Stopped(self._why_gone()) from None
         except WireError as error:
@@ -165,12 +167,10 @@ class Student:
         try:
             return self.channel.receive(timeout)
         except Late:
-            # a cell that is only slow ends with KeyboardInterrupt, and what it defined so far is kept
+            # code that is only slow ends with KeyboardInterrupt, and what was defined so far is kept
             self.leash.sendall(b"i")
             reply = self.channel.receive(GRACE)
-            if type(reply) is dict and "outputs" in reply:
-                return {**reply, "interrupted": True}
-            raise
+            return {**reply, "interrupted": True} if type(reply) is dict else reply
 
     def stop(self) -> None:
         """End the process and whatever it started."""

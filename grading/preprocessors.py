@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,11 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 from nbgrader.utils import has_failed, is_locked
-from traitlets import Int
+from traitlets import Bool, Int
 
+from grading.judge import Service
 from grading.mend import is_test, mend
+from grading.sandbox import Limits
 
 
 class Mend(NbGraderPreprocessor):
@@ -31,8 +35,86 @@ class Mend(NbGraderPreprocessor):
         return mended, resources
 
 
-class Run(Execute):
-    """Run a submission; a test counts only if it ran to its end.
+class Run(NbGraderPreprocessor):
+    """Run a submission: the student's cells in the sandbox, the tests in the judge.
+
+    What kept a cell from running to its end stands in the notebook's metadata, under ``grading``, one sentence each.
+    """
+
+    timeout = Int(30, help="Seconds that a cell, or a test, may run").tag(config=True)
+    call_timeout = Int(10, help="Seconds that a test waits for one call of a student's function").tag(config=True)
+    altogether = Int(300, help="Seconds that a whole submission may run").tag(config=True)
+    memory = Int(1024, help="MB that a submission may take, all its processes together").tag(config=True)
+    trust_submissions = Bool(
+        False, help="Run submissions as yourself, without a sandbox: they can do all that you can"
+    ).tag(config=True)
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """Run all cells and settle every test.
+
+        Raises
+        ------
+        SandboxMissing
+            If this machine cannot contain submissions.
+        RuntimeError
+            If one of the course's own cells fails before any of the student's had a part in it.
+        """
+        if self.trust_submissions:
+            return RunTrusted(parent=self.parent, timeout=self.timeout).preprocess(nb, resources)
+        limits = Limits(cell=self.timeout, call=self.call_timeout, total=self.altogether, memory=self.memory * 2**20)
+        nb.metadata["grading"] = {"notes": judge_notebook(nb, service(limits))}
+        return nb, resources
+
+
+@cache
+def service(limits: Limits) -> Service:
+    """The judge of this process, started when it is first needed."""
+    judge = Service(limits)
+    atexit.register(judge.close)
+    return judge
+
+
+def judge_notebook(notebook: NotebookNode, judge: Service) -> list[str]:
+    """Judge a mended notebook that holds the master's tests.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        The outputs of its code cells are replaced.
+    judge : Service
+        The judge.
+
+    Returns
+    -------
+    list of str
+        A sentence for each cell that did not run to its end.
+    """
+    notes = []
+    jobs = [{"role": role_of(cell), "source": cell.source, "points": points_of(cell)} for cell in notebook.cells]
+    for place, (cell, verdict) in enumerate(zip(notebook.cells, judge.judge(jobs), strict=True)):
+        if cell.cell_type == "code":
+            cell.outputs = nbformat.from_dict(verdict.outputs)
+            cell.execution_count = None
+        if verdict.stopped:
+            rest = "this test counts 0" if is_test(cell) else "tests that need it count 0"
+            notes.append(f"{place_of(notebook, place)} did not finish: {verdict.stopped}; {rest}.")
+    return notes
+
+
+def role_of(cell: NotebookNode) -> str:
+    """What the judge does with a cell."""
+    if cell.cell_type != "code":
+        return "text"
+    return "test" if is_test(cell) else "locked" if is_locked(cell) else "student"
+
+
+def points_of(cell: NotebookNode) -> float:
+    """The points of a test."""
+    return float(cell.metadata.get("nbgrader", {}).get("points", 0.0))
+
+
+class RunTrusted(Execute):
+    """Run a submission in a kernel, as nbgrader does, with the grader's own rights; a test counts if it ran to its end.
 
     What happened stands in the notebook's metadata, under ``grading``, one sentence each.
     """

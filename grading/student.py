@@ -128,7 +128,7 @@ def supervise(channel: int, leash: int, limits: dict[str, Any], shell: Any) -> N
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     uid, gid = os.getuid(), os.getgid()
-    flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS
+    flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS
     # RLIMIT_NPROC counts within a user namespace up to the limit set when it was made
     resource.setrlimit(resource.RLIMIT_NPROC, (limits["processes"] + 8, limits["processes"] + 8))
     libc.prctl(PR_SET_DUMPABLE, 1)  # else /proc/self belongs to root and the maps cannot be written
@@ -205,6 +205,7 @@ def become_init(channel: int, limits: dict[str, Any], shell: Any) -> None:
     """Be pid 1 of the new namespaces: prepare them, give up all rights, start the notebook's process, wait for it."""
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _system(libc.unshare(CLONE_NEWNS), "unshare")  # here, so that the supervisor keeps its view of /proc
     prepare_filesystem(limits["scratch"])
     socket.sethostname("sandbox")
     give_up_rights(limits)

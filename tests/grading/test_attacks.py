@@ -375,3 +375,14 @@ print("all of it")""",
     assert seen.rstrip().endswith("all of it")
     _, outputs = judged(service, "import matplotlib.pyplot as plt\nplt.plot([1, 2])")
     assert any("image/png" in o.get("data", {}) for o in outputs[1])
+
+
+def test_memory_is_counted_over_all_processes(service):
+    _, outputs = judged(service, ENDING["memory of many processes"])
+    assert "600 MB of memory" in outputs[1][0]["evalue"]
+
+
+def test_a_slow_cell_is_interrupted_and_keeps_what_it_defined(service):
+    scores, outputs = judged(service, HONEST + "\nimport time\ntime.sleep(60)")
+    assert scores == [1, 1]
+    assert outputs[1][0]["ename"] == "KeyboardInterrupt"
