@@ -41,6 +41,14 @@ FONTS = [
 ]
 
 
+# A first visit: take the theme of the reader's system at once, without a flash and without the theme's complaint.
+FIRST_VISIT = """{
+  const page = document.documentElement.dataset;
+  page.mode ||= "auto";
+  page.theme ||= matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+}"""
+
+
 def normlib_digest() -> str:
     """Return a short hash of everything in the ``normlib`` that pages import."""
     folder = Path(find_spec("normlib").origin).parent
@@ -65,6 +73,9 @@ def bring_assets(app: Sphinx) -> None:
         katex.NODEJS_BINARY = str(folder / "node.exe" if os.name == "nt" else folder / "bin" / "node")
     katex.KATEX_DEFAULT_OPTIONS["throwOnError"] = True  # a formula with a mistake fails the build
     katex.STARTUP_TIMEOUT = katex.RENDER_TIMEOUT = 120.0  # 5 s are not enough for Node on a busy machine
+    # The server's Unix socket exists a moment before it listens, and to connect then ends the build and leaves Node
+    # behind. The other way to start it, on a port of localhost, tries again.
+    katex.KaTeXServer.start_server_process = katex.KaTeXServer.start_network_socket
     for name, version in PACKAGES.items():
         package = MODULES / name / "package.json"
         found = json.loads(package.read_text())["version"] if package.exists() else "none"
@@ -166,6 +177,7 @@ def fetch() -> int:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the steps above with Sphinx."""
+    app.add_js_file(None, body=FIRST_VISIT, priority=1)
     app.connect("config-inited", key_cache, priority=100)
     app.connect("builder-inited", bring_assets, priority=100)
     app.add_node(Details, html=(visit_details, depart_details))

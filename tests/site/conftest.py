@@ -39,8 +39,9 @@ def open_page(browser, url):
     def open_page(path, *, theme="light", width=1200, **options):
         context = browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce", **options)
         contexts.append(context)
-        modes = json.dumps(theme)
-        context.add_init_script(f"localStorage.setItem('mode', {modes}); localStorage.setItem('theme', {modes});")
+        if theme:
+            modes = json.dumps(theme)
+            context.add_init_script(f"localStorage.setItem('mode', {modes}); localStorage.setItem('theme', {modes});")
         page = context.new_page()
         page.complaints, page.hosts = [], set()
         page.on("console", lambda message: message.type == "error" and page.complaints.append(message.text))

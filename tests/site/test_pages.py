@@ -68,6 +68,20 @@ def test_search_finds(open_page, word, pages):
     assert page.hosts == set()
 
 
+@pytest.mark.parametrize("scheme", THEMES)
+def test_first_visit_takes_the_theme_of_the_system(open_page, scheme):
+    page = open_page(f"{PAGES[0]}.html", theme=None, color_scheme=scheme)
+    assert page.evaluate("document.documentElement.dataset.theme") == scheme
+    assert page.complaints == []
+
+
+def test_is_readable_without_javascript(open_page):
+    page = open_page("chapters/level-2-application.html", java_script_enabled=False)
+    assert page.locator("article .katex").first.is_visible()
+    page.locator("details.solution > summary").first.click()
+    assert page.locator("details.solution p").first.is_visible()
+
+
 def test_theme_button_changes_the_theme(open_page):
     page = open_page(f"{PAGES[0]}.html", theme="light")
     before = page.evaluate("getComputedStyle(document.body).backgroundColor")
