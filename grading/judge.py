@@ -31,8 +31,11 @@ MAX_RESTARTS = 6  # of a notebook's process, after it ended or had to be ended
 GRACE = 1.5  # seconds that an interrupted cell has before its process is ended
 
 
-class Stopped(Exception):
-    """The student's process did not answer; the message says why, as the end of a sentence."""
+class Stopped(BaseException):
+    """The student's process did not answer; the message says why, as the end of a sentence.
+
+    Like TestTimeout it ends the test: no ``except Exception`` in a test holds it up.
+    """
 
 
 class StudentError(Exception):
@@ -43,7 +46,7 @@ class StudentError(Exception):
 
 
 class TestTimeout(BaseException):
-    """A test took too long by itself; no ``except Exception`` of a test holds it up."""
+    """A test took too long altogether."""
 
 
 # The student's process, seen from here
@@ -364,6 +367,7 @@ def run_test(cell: dict[str, Any], space: dict[str, Any], student: Student, limi
     except Stopped as stopped:
         return Verdict([failure("Stopped", f"This test counts 0: {stopped}.")], str(stopped))
     except TestTimeout:
+        student.stop()  # it may be in the middle of an answer
         reason = f"it ran longer than {limits.cell:g} s"
         return Verdict([failure("Stopped", f"This test counts 0: {reason}.")], reason)
     except NameError as error:

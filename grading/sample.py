@@ -133,10 +133,10 @@ OTHER_STYLE = {
 }
 # Points of the full half: the first half of the answer cells is filled in
 HALF = {L1: 8, L2: 9, L3: 11, L4: 14, L5: 23}
-# What the odd hand-ins are done to: a function with the points of its one test; the answer cell at which the program
-# ends, with the points earned before it; the points lost when the first answer cell raises
+# What the odd hand-ins are done to, each with the points that it costs: a function; an answer cell that ends the
+# program, which is then started again without it; the first answer cell, which raises
 VICTIM = {L2: ("standardize", 5), L3: ("invariance_gap", 3), L4: ("rms_norm", 5), L5: ("layer_norm_backward", 7)}
-LAST_CELL = {L2: ("ex-2-2-answer", 9), L3: ("ex-3-2-answer", 11), L5: ("ex-5-2-answer", 18)}
+ENDING_CELL = {L2: ("ex-2-2-answer", 4), L3: ("ex-3-2-answer", 4), L5: ("ex-5-2-answer", 5)}
 FIRST_CELL = {L1: 4, L2: 8}  # in level 2 exercise 2.2 goes on from 2.1
 # Which odd hand-ins each assignment gets; level 2 gets all of them
 ODD = {
@@ -272,9 +272,9 @@ def odd(student: Callable[..., HandIn], special: str, sheet: Sheet) -> HandIn:  
             answers[0].source = f"raise ValueError('I am stuck')\n{answers[0].source}"
             return student(notebook, full - FIRST_CELL[name])
         case "kernel-death":
-            cell, before = LAST_CELL[name]
+            cell, worth = ENDING_CELL[name]
             next(one for one in answers if one.id == cell).source = "import os\nos._exit(0)"
-            return student(notebook, before, "stopped")
+            return student(notebook, full - worth, "stopped")
         case "other-kernel":
             notebook.metadata = {
                 "kernelspec": {"name": "python2", "display_name": "Python 2"},

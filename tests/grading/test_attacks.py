@@ -386,3 +386,26 @@ def test_a_slow_cell_is_interrupted_and_keeps_what_it_defined(service):
     scores, outputs = judged(service, HONEST + "\nimport time\ntime.sleep(60)")
     assert scores == [1, 1]
     assert outputs[1][0]["ename"] == "KeyboardInterrupt"
+
+
+def test_a_test_of_many_slow_calls_ends_and_the_next_one_runs(service):
+    cells = [
+        {
+            "role": "student",
+            "source": "import time\ndef slow(x):\n    time.sleep(1.5)\n    return x\ny = 1",
+            "points": 0,
+        },
+        {"role": "test", "source": "for i in range(100):\n    try: slow(i)\n    except Exception: pass", "points": 1},
+        {"role": "test", "source": "assert y == 1", "points": 1},
+    ]
+    _, slow, fine = service.judge(cells)
+    assert slow.stopped == "it ran longer than 4 s"
+    assert fine.outputs == []
+
+
+def test_a_test_cannot_swallow_that_a_call_was_stopped(service):
+    cells = [
+        {"role": "student", "source": "def f():\n    while True: pass", "points": 0},
+        {"role": "test", "source": "try: f()\nexcept Exception: pass", "points": 1},
+    ]
+    assert service.judge(cells)[1].stopped == "it ran longer than 2 s"
