@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -160,9 +161,10 @@ def sliders(x: Any = (2, 4, 6, 8), *, norm: str = "layer") -> ipywidgets.VBox:
         If `x` has fewer than 2 or more than 8 entries, or there is no such norm.
     """
     start = Explorer(x=[float(v) for v in x], norm=norm)
-    far = max(10.0, 2 * max(map(abs, start.x)))
+    far = 2 * max(map(abs, start.x)) or 10.0
+    step = 10.0 ** (math.floor(math.log10(far)) - 2)  # a power of ten: the slider rounds the row to it
     row = [
-        ipywidgets.FloatSlider(v, min=-far, max=far, step=far / 100, description=f"x{j}")
+        ipywidgets.FloatSlider(v, min=-far, max=far, step=step, description=f"x{j}")
         for j, v in enumerate(start.x, start=1)
     ]
     knobs = {

@@ -43,17 +43,17 @@ def open_page(browser, url):
             modes = json.dumps(theme)
             context.add_init_script(f"localStorage.setItem('mode', {modes}); localStorage.setItem('theme', {modes});")
         page = context.new_page()
-        page.complaints, page.hosts = [], set()
+        page.complaints, page.strangers = [], set()
         page.on("console", lambda message: message.type == "error" and page.complaints.append(message.text))
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
         page.on("requestfailed", lambda request: page.complaints.append(f"failed: {request.url}"))
         page.on(
             "response", lambda reply: reply.status >= 400 and page.complaints.append(f"{reply.status}: {reply.url}")
         )
-        page.on("request", lambda request: request.url.startswith(("data:", "blob:")) or page.hosts.add(request.url))
+        own = (f"{url}/", "data:", "blob:")
+        page.on("request", lambda request: request.url.startswith(own) or page.strangers.add(request.url))
         page.goto(f"{url}/{path}")
         page.wait_for_load_state("networkidle")
-        page.hosts = {host for host in page.hosts if not host.startswith(url + "/")}
         return page
 
     yield open_page

@@ -20,7 +20,7 @@ def test_is_quiet_and_self_contained(visited):
     page, theme = visited
     assert page.evaluate("document.documentElement.dataset.theme") == theme
     assert page.complaints == []
-    assert page.hosts == set()
+    assert page.strangers == set()
 
 
 def test_has_no_accessibility_violation(visited):
@@ -65,7 +65,7 @@ def test_mathematics_is_set_in_its_own_fonts(open_page):
 def test_search_finds(open_page, word, pages):
     page = open_page(f"search.html?q={word}")
     page.wait_for_function(f"document.querySelectorAll('#search-results li a').length >= {pages}")
-    assert page.hosts == set()
+    assert page.strangers == set()
 
 
 @pytest.mark.parametrize("scheme", THEMES)
