@@ -296,6 +296,11 @@ class Verdict:
     outputs: list[dict[str, Any]] = field(default_factory=list)
     stopped: str = ""
 
+    @property
+    def failed(self) -> bool:
+        """Whether it did not run to its end without an exception."""
+        return any(output["output_type"] == "error" for output in self.outputs)
+
 
 class CourseFault(Exception):
     """One of the course's own cells failed before the student's code had any part in it."""
@@ -322,15 +327,18 @@ def judge(cells: list[dict[str, Any]], student: Student, limits: Limits) -> list
     Raises
     ------
     CourseFault
-        If a locked cell fails here.
+        If a locked cell fails here, or in the sandbox before any of the student's cells.
     """
     space: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
-    verdicts = []
+    verdicts, theirs = [], False
     for number, cell in enumerate(cells, 1):
+        theirs |= cell["role"] == "student"
         if cell["role"] == "locked":
             run_here(number, cell["source"], space, limits)
         if cell["role"] in ("locked", "student"):
             verdicts.append(run_there(cell["source"], student))
+            if not theirs and verdicts[-1].failed:
+                raise CourseFault(f"Cell {number} fails without the student: {verdicts[-1].outputs[-1]['evalue']}")
         else:
             verdicts.append(run_test(cell, space, student, limits) if cell["role"] == "test" else Verdict())
     return verdicts

@@ -194,7 +194,7 @@ class Zygote:
         """
         channel, far_channel = socket.socketpair()
         leash, far_leash = socket.socketpair()
-        request = json.dumps(asdict(self.limits)).encode()
+        request = json.dumps({**asdict(self.limits), "readable": [str(path) for path in readable()]}).encode()
         socket.send_fds(self.control, [request], [far_channel.fileno(), far_leash.fileno()])
         far_channel.close()
         far_leash.close()

@@ -37,7 +37,7 @@ CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWN
     *(0x00020000, 0x04000000, 0x08000000),
     *(0x10000000, 0x20000000, 0x40000000),
 )
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REC, MS_PRIVATE = 1, 2, 4, 0x4000, 0x40000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 0x1000, 0x4000, 0x40000
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
 # Nothing that a notebook needs, and each a way into the kernel or into other processes.
 FORBIDDEN_CALLS = (
@@ -122,7 +122,8 @@ def supervise(channel: int, leash: int, limits: dict[str, Any], shell: Any) -> N
         Sockets: to the notebook's process, and to this supervisor. A byte ``i`` on the leash interrupts the
         notebook's process, its end kills it. Before it ends, the supervisor says on the leash why.
     limits : dict
-        ``memory`` in bytes for all processes together, ``processes``, ``scratch`` in bytes, ``cpu`` in seconds.
+        ``memory`` in bytes for all processes together, ``processes``, ``scratch`` in bytes, ``cpu`` in seconds; and
+        ``readable``, the folders that must stay in sight.
     shell : object
         The warmed-up shell.
     """
@@ -206,7 +207,7 @@ def become_init(channel: int, limits: dict[str, Any], shell: Any) -> None:
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _system(libc.unshare(CLONE_NEWNS), "unshare")  # here, so that the supervisor keeps its view of /proc
-    prepare_filesystem(limits["scratch"])
+    prepare_filesystem(limits["scratch"], limits["readable"])
     socket.sethostname("sandbox")
     give_up_rights(limits)
     worker = os.fork()
@@ -221,12 +222,22 @@ def become_init(channel: int, limits: dict[str, Any], shell: Any) -> None:
             os._exit(code if code >= 0 else 128 - code)
 
 
-def prepare_filesystem(scratch: int) -> None:
-    """Mount fresh, capped folders in memory over every place that can be written to."""
+def prepare_filesystem(scratch: int, readable: list[str]) -> None:
+    """Mount fresh, capped folders in memory over every place that can be written to.
+
+    What must stay readable may lie under such a place, as the course does when it stands in /tmp.
+    """
+    fresh = ((WORK, scratch, "0700"), (Path("/tmp"), scratch, "1777"), (Path("/dev/shm"), 2**20, "1777"))
+    hidden = [Path(path) for path in readable if any(place in Path(path).parents for place, _, _ in fresh)]
+    kept = [(path, os.open(path, os.O_PATH)) for path in hidden]
     _mount(None, "/", None, MS_REC | MS_PRIVATE, None)
-    for target, size, mode in ((WORK, scratch, "0700"), ("/tmp", scratch, "1777"), ("/dev/shm", 2**20, "1777")):
+    for place, size, mode in fresh:
         options = f"size={size},nr_inodes=4096,mode={mode},uid=1000,gid=1000"
-        _mount("tmpfs", str(target), "tmpfs", MS_NOSUID | MS_NODEV, options)
+        _mount("tmpfs", str(place), "tmpfs", MS_NOSUID | MS_NODEV, options)
+    for path, descriptor in kept:
+        path.mkdir(parents=True)
+        _mount(f"/proc/self/fd/{descriptor}", str(path), None, MS_BIND | MS_REC, None)
+        os.close(descriptor)
     _mount("tmpfs", "/proc", "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, "size=0")  # other processes are not to be seen
     os.chdir(WORK)
 

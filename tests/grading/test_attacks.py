@@ -38,8 +38,9 @@ def judged(service, source, *more):
     cells = [{"role": "locked", "source": IMPORTS, "points": 0}, {"role": "student", "source": source, "points": 0}]
     cells += [{"role": "student", "source": extra, "points": 0} for extra in more]
     cells += [{"role": "test", "source": test, "points": 1} for test in (TEST_VALUE, TEST_FUNCTION)]
-    outputs = [verdict.outputs for verdict in service.judge(cells)]
-    scores = [0 if any(o["output_type"] == "error" for o in part) else 1 for part in outputs[-2:]]
+    verdicts = service.judge(cells)
+    outputs = [verdict.outputs for verdict in verdicts]
+    scores = [int(not verdict.failed) for verdict in verdicts[-2:]]
     return scores, outputs
 
 
