@@ -61,7 +61,7 @@ release: build/release.done ## make exercises/ from solutions/
 
 build/release.done: .venv/done $(AUTHORED) $(GRADING)
 	@mkdir -p build
-	grade release
+	@grade release
 	@touch $@
 
 # The website. --all, since a page that failed is not read again otherwise and the next run would be green.
@@ -85,7 +85,7 @@ lab: setup release ## open JupyterLab in this folder
 sample: build/sample.done ## make, grade and report the sample class in build/sample-class
 
 build/sample.done: build/release.done .venv/system.done $(NORMLIB)
-	grade sample
+	@grade sample > build/sample.log || { cat build/sample.log; exit 1; }
 	@touch $@
 
 grade: setup release ## grade a class: make grade ASSIGNMENT=level-2-application

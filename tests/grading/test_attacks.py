@@ -233,7 +233,7 @@ if os.fork() == 0:
         time.sleep(60)
     os._exit(0)""",
     "recursion": "import sys\nsys.setrecursionlimit(10**8)\ndef f(): return f()\nf()",
-    "everything deleted": "import shutil\nfor d in ('/', '/usr', '/tmp', '/notebook'): shutil.rmtree(d, ignore_errors=True)",
+    "everything deleted": "import shutil\nfor d in ('/', '/usr', '/tmp', '/notebook'): shutil.rmtree(d, True)",
 }
 
 
