@@ -4,14 +4,14 @@ import pytest
 from pages import PAGES
 
 pytestmark = pytest.mark.browser
-THEMES = ("light", "dark")
+THEMES = {"light": 1200, "dark": 360}  # and how wide the window is
 UNFOLD = "document.querySelectorAll('details').forEach((details) => { details.open = true; })"
 
 
 @pytest.fixture(params=[(page, theme) for page in PAGES for theme in THEMES], ids="-".join)
 def visited(request, open_page):
     name, theme = request.param
-    page = open_page(f"{name}.html", theme=theme)
+    page = open_page(f"{name}.html", theme=theme, width=THEMES[theme])
     page.evaluate(UNFOLD)
     return page, theme
 
