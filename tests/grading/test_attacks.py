@@ -344,8 +344,11 @@ def test_nothing_is_left_for_the_next_notebook(service, source):
     judged(service, source)
     seen = shown(
         service,
-        "import os\nprint(sorted(os.listdir('/notebook')), sorted(os.listdir('/tmp')), os.listdir('/dev/shm'),"
-        " 'answer' in globals())",
+        f"""
+import os
+def left(folder):  # the course itself may stand below it
+    return [name for name in os.listdir(folder) if not {sys.prefix!r}.startswith(os.path.join(folder, name))]
+print(left("/notebook"), left("/tmp"), left("/dev/shm"), "answer" in globals())""",
     )
     assert seen.strip() == "[] [] [] False"
 
