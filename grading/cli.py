@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from grading import run as running
 from grading import sample as sampling
 from grading import validating
-from grading.course import HERE, STEMS, Course
+from grading.course import HERE, STEMS, CannotGrade, Course
 from grading.export import export as export_grades
-from grading.feedback import feedback as write_feedback
+from grading.feedback import pages as write_pages
 from grading.release import release as make_release
 from grading.run import Report
+from grading.sandbox import SandboxMissing
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Grade a class with nbgrader.")
 console = Console(soft_wrap=True)
 
+CORES = os.cpu_count() or 1
 Folder = Annotated[Path, typer.Option("--course", help="The class's folder.", file_okay=False)]
 Assignment = Annotated[str, typer.Argument(help=f"One of {', '.join(STEMS)}.")]
+Workers = Annotated[int, typer.Option(min=1, help="Processes at work at the same time, on this machine.")]
 Students = Annotated[list[str] | None, typer.Option("--student", help="Only this student; may be repeated.")]
 
 
@@ -53,13 +58,31 @@ def run(
     course: Folder = HERE,
     student: Students = None,
     *,
+    workers: Workers = CORES,
+    scheduler: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Let the workers of this Dask scheduler do it instead.")
+    ] = "",
     force: Annotated[bool, typer.Option(help="Grade again what has not changed.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    workers: Annotated[int, typer.Option(min=1, help="Processes at work at the same time.")] = 2,
+    trust_submissions: Annotated[
+        bool,
+        typer.Option(
+            "--trust-submissions",
+            help="No sandbox, no judge: submissions run as you, can do all that you can, and can fake their points.",
+        ),
+    ] = False,
 ) -> None:
-    """Grade an assignment; the exit status is 1 if somebody should look at a submission."""
+    """Grade an assignment.
+
+    The exit status is 1 if somebody should look at a submission, and 2 if nothing can be graded. A run that was stopped
+    or killed goes on where it was when it is started again.
+    """
     klass = released(course, assignment)
-    reports = list(running.run(klass, [assignment], student, force=force, workers=workers))
+    students = student or klass.students()
+    found = running.run(
+        klass, [assignment], students, force=force, workers=workers, scheduler=scheduler, trust=trust_submissions
+    )
+    reports = followed(found, len(students))
     if as_json:
         print(json.dumps(rows_of(klass, reports), ensure_ascii=False, indent=1))
     else:
@@ -72,7 +95,7 @@ def feedback(assignment: Assignment, course: Folder = HERE, student: Students = 
     """Write the feedback pages of an assignment."""
     klass = released(course, assignment)
     pairs = [(assignment, name) for name in student or klass.students()]
-    pages = [page for page in running.spread(partial(write_feedback, klass), pairs) if page]
+    pages = [page for page in write_pages(klass, pairs) if page]
     console.print(f"{len(pages)} pages in {course / 'feedback'}")
 
 
@@ -95,14 +118,15 @@ def status(course: Folder = HERE) -> None:
 @app.command()
 def sample(
     course: Annotated[Path, typer.Option("--course", help="Where to make it.")] = HERE / "build" / "sample-class",
-    workers: Annotated[int, typer.Option(min=1, help="Processes at work at the same time.")] = 2,
+    workers: Workers = CORES,
 ) -> None:
     """Make a sample class, grade it, write its feedback and grades; the exit status is 0 if all is as it must be."""
     klass = sampling.course(course.resolve())
     hand_ins = sampling.build(klass)
-    reports = list(running.run(klass, klass.assignments(), workers=workers))
+    everything = running.run(klass, klass.assignments(), workers=workers)
+    reports = followed(everything, len(klass.assignments()) * len(klass.students()))
     pairs = [(hand_in.assignment, hand_in.student) for hand_in in hand_ins]
-    pages = list(running.spread(partial(write_feedback, klass), pairs, workers))
+    pages = list(write_pages(klass, pairs, workers))
     for assignment in klass.assignments():
         show(klass, [report for report in reports if report.assignment == assignment])
     console.print(f"{len(pages)} feedback pages in {klass.root / 'feedback'}\nGrades in {export_grades(klass)}")
@@ -111,6 +135,36 @@ def sample(
         console.print(f"[red]Not as expected:[/] {line}")
     console.print(f"{len(hand_ins) - len(surprises)} of {len(hand_ins)} submissions graded as expected.")
     sys.exit(bool(surprises))
+
+
+def followed(reports: Iterator[Report], total: int) -> list[Report]:
+    """Wait for a run to end while a line shows how far it is; leave the program if it cannot go on."""
+    done, attention = [], 0
+    line = Progress(
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]:.1f}/s, ready in"),
+        TimeRemainingColumn(),
+        TextColumn("[yellow]{task.fields[attention]} need attention"),
+        console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
+        transient=True,
+    )
+    try:
+        with line:
+            task = line.add_task("", total=total, rate=0.0, attention=0)
+            for report in reports:
+                done.append(report)
+                attention += report.attention
+                rate = len(done) / (line.tasks[task].elapsed or 1.0)
+                line.update(task, completed=len(done), rate=rate, attention=attention)
+    except (CannotGrade, SandboxMissing) as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print(f"Stopped after {len(done)} of {total}. Run the same command again to go on.", file=sys.stderr)
+        sys.exit(130)
+    return sorted(done, key=lambda report: (report.assignment, report.student))
 
 
 def released(course: Path, assignment: str) -> Course:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,10 @@ STEMS = (
     "level-4-synthesis",
     "level-5-mastery",
 )
+
+
+class CannotGrade(RuntimeError):
+    """Nothing more can be graded; the message says in one line why, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -92,3 +97,19 @@ class Course:
         with self.gradebook() as book:
             known = {assignment.name for assignment in book.assignments}
         return [stem for stem in STEMS if stem in known and (self.exercises / stem / f"{stem}.ipynb").exists()]
+
+
+@contextmanager
+def nbgrader_log() -> Iterator[list[str]]:
+    """Keep nbgrader's log off the terminal; yields its lines as they come."""
+    lines: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    logger = logging.getLogger("traitlets")
+    before, logger.propagate = logger.propagate, False
+    logger.addHandler(handler)
+    try:
+        yield lines
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = before

@@ -5,7 +5,11 @@ from __future__ import annotations
 import html
 import re
 import shutil
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +24,9 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
 
-from grading.course import Course
+from grading.course import Course, nbgrader_log
 from grading.mend import is_answer, is_test
-from grading.run import OneSubmission, Report, load, nbgrader_log
+from grading.run import Report, load
 
 # The browser runs no script on these pages and loads nothing from anywhere, whatever is in them
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -31,6 +35,15 @@ ATTRIBUTES = {**nh3.ALLOWED_ATTRIBUTES, "*": {"class", "role"}}
 SHOWN = ("text/plain", "text/html", "text/markdown", "image/png", "image/jpeg", "image/svg+xml")
 # What a student's function says when a test calls it could repeat the test's input
 SAID_BY_STUDENT = re.compile(r"(stopped with \w+ for [^:\n]*):[^\n]*")
+
+
+def pages(course: Course, pairs: list[tuple[str, str]], workers: int = 2) -> Iterator[Path | None]:
+    """Write the feedback pages for pairs of assignment and student in several processes."""
+    if workers == 1 or len(pairs) < 2:
+        yield from (feedback(course, *pair) for pair in pairs)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(partial(feedback, course), *zip(*pairs, strict=True))
 
 
 def feedback(course: Course, assignment: str, student: str) -> Path | None:
@@ -72,8 +85,14 @@ def _plain_page(report: Report) -> str:
     )
 
 
-class FeedbackOne(OneSubmission, GenerateFeedback):
+class FeedbackOne(GenerateFeedback):
     """nbgrader's feedback for one submission."""
+
+    def init_notebooks(self) -> None:
+        """Name the one notebook: nbgrader's own search takes a bracket in a name for a pattern."""
+        name = self.coursedir.assignment_id
+        folder = self._format_source(name, self.coursedir.student_id)
+        self.notebooks, self.assignments = [], {folder: [str(Path(folder, f"{name}.ipynb"))]}
 
     def init_destination(self, assignment_id: str, student_id: str) -> bool:
         """Write in any case."""

@@ -84,39 +84,62 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def read_notebook(path: Path) -> NotebookNode:
-    """Read a notebook whatever its program wrote around it.
+    """Read a notebook: the file's bytes, then what is in them."""
+    return parse_notebook(read_file(path), path.name)
+
+
+def read_file(path: Path) -> bytes:
+    """Read a file that may be a notebook.
+
+    Raises
+    ------
+    Unreadable
+        If it is too large for one.
+    """
+    if path.stat().st_size > LARGEST:
+        raise Unreadable(
+            f"{path.name} is larger than {LARGEST // 1_000_000} MB", "Clear its outputs and hand it in again"
+        )
+    return path.read_bytes()
+
+
+def parse_notebook(data: bytes, name: str) -> NotebookNode:
+    """Take a file for a notebook, whatever its program wrote around it.
+
+    Parameters
+    ----------
+    data : bytes
+        The file.
+    name : str
+        What the file is called, for messages.
 
     Raises
     ------
     Unreadable
         If it is no notebook; the line says what it is instead.
     """
-    if path.stat().st_size > LARGEST:
-        raise Unreadable(
-            f"{path.name} is larger than {LARGEST // 1_000_000} MB", "Clear its outputs and hand it in again"
-        )
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Unreadable(f"{path.name} is not UTF-8 text", "Save it again in JupyterLab and hand it in") from None
+        raise Unreadable(f"{name} is not UTF-8 text", "Save it again in JupyterLab and hand it in") from None
     if not text.strip():
-        raise Unreadable(f"{path.name} is an empty file")
+        raise Unreadable(f"{name} is an empty file")
     if text.lstrip().startswith("<"):
-        raise Unreadable(f"{path.name} is a web page, not a notebook", "Download the notebook itself and hand it in")
+        raise Unreadable(f"{name} is a web page, not a notebook", "Download the notebook itself and hand it in")
     try:
         content = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
         cut = isinstance(error, json.JSONDecodeError) and _runs_out(text, error)
         problem = "the file is cut off" if cut else "its JSON is broken"
-        raise Unreadable(f"{path.name} is not a notebook: {problem}") from None
+        raise Unreadable(f"{name} is not a notebook: {problem}") from None
     if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
-        raise Unreadable(f"{path.name} is not a notebook: it is other JSON")
+        raise Unreadable(f"{name} is not a notebook: it is other JSON")
     try:
         notebook = nbformat.convert(nbformat.from_dict(content), 4)
         notebook.cells = [_regular(cell) for cell in notebook.cells if isinstance(cell, dict)]
         return notebook
     except Exception:  # nbformat raises whatever a malformed file makes its code run into
-        raise Unreadable(f"{path.name} is not a notebook: its cells cannot be read") from None
+        raise Unreadable(f"{name} is not a notebook: its cells cannot be read") from None
 
 
 def _regular(cell: NotebookNode) -> NotebookNode:

@@ -61,9 +61,13 @@ class Run(NbGraderPreprocessor):
         """
         if self.trust_submissions:
             return RunTrusted(parent=self.parent, timeout=self.timeout).preprocess(nb, resources)
-        limits = Limits(cell=self.timeout, call=self.call_timeout, total=self.altogether, memory=self.memory * 2**20)
-        nb.metadata["grading"] = {"notes": judge_notebook(nb, service(limits))}
+        nb.metadata["grading"] = {"notes": judge_notebook(nb, service(self.limits))}
         return nb, resources
+
+    @property
+    def limits(self) -> Limits:
+        """What the judge holds a submission to."""
+        return Limits(cell=self.timeout, call=self.call_timeout, total=self.altogether, memory=self.memory * 2**20)
 
 
 @cache

@@ -14,8 +14,7 @@ import nbformat
 from nbgrader.converters import GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
 
-from grading.course import Course
-from grading.run import nbgrader_log
+from grading.course import Course, nbgrader_log
 
 
 def author(source: Path) -> Path:

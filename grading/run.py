@@ -1,4 +1,9 @@
-"""Grade submissions with nbgrader, one at a time, so that none can stop or change another's grade."""
+"""Grade a class: hand-ins go out to workers, what came of them comes back, and this process alone writes it down.
+
+The order of writing makes every state a good one. Before a hand-in goes out, its report goes, then its points become 0.
+When it comes back, its points are written, then the graded notebook, and last the report. So a report vouches for the
+points of the content it names, and whatever has none is graded by the next run.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +11,38 @@ import hashlib
 import json
 import logging
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
+import dask
 import nbformat
-from nbgrader.converters import Autograde
-from nbgrader.coursedir import CourseDirectory
+from distributed import Client, LocalCluster, as_completed
+from distributed.scheduler import KilledWorker
+from distributed.utils import get_mp_context
 from nbgrader.utils import parse_utc
 
-from grading.course import HERE, Course
-from grading.mend import Unreadable, find_notebook, is_test, mend, read_notebook
-from normlib.misconceptions import MISCONCEPTIONS, message
+from grading import gradebook, sandbox
+from grading.course import CannotGrade, Course
+from grading.gradebook import Sheet
+from grading.mend import Unreadable, find_notebook, read_file
+from grading.sandbox import SandboxMissing
+from grading.worker import Grader, HandIn, Outcome, grade
+
+PATIENCE = 30  # seconds to wait for a scheduler and its first worker
+AHEAD = 2  # hand-ins for each worker, so that none waits while another one's result is written
+LOCAL = {
+    "distributed.worker.multiprocessing-method": "forkserver",
+    "distributed.worker.profile.enabled": False,
+    "distributed.scheduler.worker-ttl": "30s",  # a worker that hangs is replaced
+    "distributed.scheduler.allowed-failures": 2,  # of the workers that one hand-in may end
+}
 
 
 @dataclass(frozen=True)
@@ -59,8 +78,40 @@ class Report:
         return self.outcome in ("stopped", "unreadable", "failed")
 
 
+@dataclass(frozen=True)
+class Job:
+    """A hand-in that must be graded.
+
+    Parameters
+    ----------
+    student : str
+        Whose it is.
+    hand_in : HandIn
+        What goes to a worker.
+    digest : str
+        Of the hand-in and of what it is graded against.
+    notes : list of str
+        What was put right already.
+    time : datetime, optional
+        When it was handed in, in UTC.
+    """
+
+    student: str
+    hand_in: HandIn
+    digest: str
+    notes: list[str]
+    time: datetime | None = None
+
+
 def run(
-    course: Course, assignments: list[str], students: list[str] | None = None, *, force: bool = False, workers: int = 2
+    course: Course,
+    assignments: list[str],
+    students: list[str] | None = None,
+    *,
+    force: bool = False,
+    workers: int = 2,
+    scheduler: str = "",
+    trust: bool = False,
 ) -> Iterator[Report]:
     """Grade assignments of a class, and report on each submission as it is done.
 
@@ -75,192 +126,255 @@ def run(
     force : bool
         Grade again what has not changed since it was last graded.
     workers : int
-        How many processes work at the same time.
+        How many processes judge at the same time on this machine.
+    scheduler : str
+        The address of a Dask scheduler whose workers do it instead.
+    trust : bool
+        Run submissions without a sandbox and without a judge, as yourself: they can do all that you can.
 
     Yields
     ------
     Report
-        In the order of the assignments, then of the students' names.
-    """
-    pairs = [(name, student) for name in assignments for student in students or course.students()]
-    with course.gradebook() as book:  # before the workers start, so that no two of them add the same student
-        for student in {student for _, student in pairs}:
-            book.update_or_create_student(student)
-    yield from spread(partial(grade, course, force=force), pairs, workers)
-
-
-def spread(work: Callable[[str, str], Any], pairs: list[tuple[str, str]], workers: int = 2) -> Iterator[Any]:
-    """Do some work for pairs of assignment and student in several processes; yields the results in order."""
-    if workers == 1 or len(pairs) < 2:
-        yield from (work(*pair) for pair in pairs)
-        return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(work, *zip(*pairs, strict=True))
-
-
-def grade(course: Course, assignment: str, student: str, *, force: bool = False) -> Report:
-    """Grade one submission, unless this very content was graded before.
-
-    Parameters
-    ----------
-    course : Course
-        The class.
-    assignment, student : str
-        Which submission.
-    force : bool
-        Grade it in any case.
-
-    Returns
-    -------
-    Report
-        Whatever the submission does, this returns: never an exception.
-    """
-    folder, old = course.submission(student, assignment), load(course, assignment, student)
-    if not folder.is_dir():
-        return Report(student, assignment, "missing", "Not handed in; score 0.")
-    ours = (course.exercises / assignment, HERE / "solutions" / assignment)
-    digest = fingerprint(folder, *(path.resolve() for path in ours))
-    if old.digest == digest and old.outcome != "failed" and not force:
-        return old
-    report = partial(Report, student, assignment, digest=digest)
-    try:
-        clear(course, assignment, student)
-        with staged(course, assignment, student) as (staging, notes):
-            error = autograde(course, assignment, student, staging)
-        if error:
-            raise RuntimeError(error)
-        notebook = nbformat.read(course.autograded(student, assignment), as_version=4)
-        stops = notebook.metadata["grading"]["notes"]
-        outcome = "stopped" if stops else "mended" if notes else "graded"
-        result = report(outcome, " ".join([*stops, *notes]) or "Graded.", tuple(misconceptions(notebook)))
-    except Unreadable as error:
-        result = report("unreadable", str(error))
-    except Exception as error:  # whatever it is, the rest of the class is graded
-        result = report("failed", f"The grader failed ({type(error).__name__}: {str(error)[:200]}). Grade it again.")
-    save(course, result)
-    return result
-
-
-def clear(course: Course, assignment: str, student: str) -> None:
-    """Set the automatic scores to 0 and take the old run away: no old score may stay under a new hand-in."""
-    _report_file(course, assignment, student).unlink(missing_ok=True)
-    shutil.rmtree(course.autograded(student, assignment).parent, ignore_errors=True)
-    with course.gradebook() as book:
-        book.update_or_create_student(student)
-        submission = book.update_or_create_submission(assignment, student)
-        for grade in (grade for notebook in submission.notebooks for grade in notebook.grades):
-            grade.auto_score = 0
-            grade.needs_manual_grade = grade.manual_score is not None
-        book.db.commit()
-
-
-@contextmanager
-def staged(course: Course, assignment: str, student: str) -> Iterator[tuple[Path, list[str]]]:
-    """Put a mended copy of the notebook where nbgrader may read it, with the timestamp and nothing else.
-
-    Yields
-    ------
-    Path, list of str
-        A folder to be nbgrader's ``submitted_directory``, and what was put right.
+        In the order in which they are done; what need not be graded comes with its old report.
 
     Raises
     ------
-    Unreadable
-        If there is nothing to grade.
+    CannotGrade
+        If submissions cannot be contained, there are no workers, or another run is at work on this class.
     """
-    folder = course.submission(student, assignment)
-    path, notes = find_notebook(folder, assignment)
-    notebook, more = mend(read_notebook(path), course.released(assignment))
-    with tempfile.TemporaryDirectory(prefix="grading-") as staging:
-        target = Path(staging, student, assignment)
-        target.mkdir(parents=True)
-        nbformat.write(notebook, target / f"{assignment}.ipynb")
-        yield Path(staging), [*notes, *more, *_copy_timestamp(folder / "timestamp.txt", target)]
-
-
-def _copy_timestamp(path: Path, target: Path) -> list[str]:
-    """Copy the time of the hand-in if it can be read; nbgrader stops at one that cannot."""
-    if not path.exists() or path.is_symlink():
-        return []
-    try:
-        text = path.read_text().strip()
-        parse_utc(text)
-    except (ValueError, OverflowError):
-        return ["timestamp.txt cannot be read and was not used."]
-    if text:
-        (target / path.name).write_text(text)
-    return []
-
-
-class OneSubmission:
-    """Makes an nbgrader converter take one folder by name; its own search takes a bracket in a name for a pattern."""
-
-    def init_notebooks(self) -> None:
-        """Name the one notebook."""
-        name = self.coursedir.assignment_id
-        folder = self._format_source(name, self.coursedir.student_id)
-        self.notebooks, self.assignments = [], {folder: [str(Path(folder, f"{name}.ipynb"))]}
-
-
-class AutogradeOne(OneSubmission, Autograde):
-    """nbgrader's autograde for one submission."""
-
-
-def autograde(course: Course, assignment: str, student: str, staging: Path) -> str | None:
-    """Let nbgrader grade one staged submission; returns what went wrong, or None."""
+    students = students or course.students()
     config = course.config()
-    config.CourseDirectory.submitted_directory = str(staging)
-    folders = CourseDirectory(config=config, assignment_id=assignment, student_id=student)
-    converter = AutogradeOne(coursedir=folders, config=config, force=True)
-    with nbgrader_log() as lines:
-        try:
-            converter.start()
-        except Exception as error:  # nbgrader logs the cause and raises something general
-            causes = [line.strip().splitlines()[-1] for line in lines if "Traceback" in line]
-            return causes[-1] if causes else str(error)
-    return None
+    if trust:
+        config.Run.trust_submissions = True
+    if not (scheduler or config.Run.get("trust_submissions")):
+        sandbox.command(0)  # before anything is started
+    with alone(course), course.gradebook() as book, ExitStack() as stack:
+        sheets = {name: Sheet(book, name, config) for name in assignments}
+        masters = {name: texts(sheet, course.released(name)) for name, sheet in sheets.items()}
+        pairs = [(name, student) for name in assignments for student in students]
+        looked_at = (look(course, masters, *pair, force=force) for pair in pairs)
+        done, jobs = take(looked_at, 1)
+        yield from done
+        if not jobs:
+            return
+        client = stack.enter_context(pool(min(workers, len(pairs)), scheduler))
+        plugin = stack.enter_context(graders(client, Grader(masters, config), f"grading {course.root}"))
+        results, sent = as_completed(with_results=True, raise_errors=False, loop=client.loop), {}
+        while jobs or sent:
+            clear(course, sheets, jobs)
+            for job in jobs:
+                future = client.submit(grade, job.hand_in, plugin, pure=False, retries=2)
+                sent[future.key] = job
+                results.add(future)
+            back = [(sent.pop(future.key), outcome(result)) for future, result in results.next_batch()]
+            more, jobs = take(looked_at, AHEAD * sum(client.nthreads().values()) - len(sent))
+            yield from more
+            yield from write(course, sheets, back)
+
+
+# Getting hand-ins out
 
 
 @contextmanager
-def nbgrader_log() -> Iterator[list[str]]:
-    """Keep nbgrader's log off the terminal; yields its lines as they come."""
-    lines: list[str] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(record.getMessage())
-    logger = logging.getLogger("traitlets")
-    before, logger.propagate = logger.propagate, False
-    logger.addHandler(handler)
+def alone(course: Course) -> Iterator[None]:
+    """Keep other runs from writing this class's results; the lock goes with the process, however it ends."""
+    import fcntl  # noqa: PLC0415  there is none on Windows, where this module is only imported
+
+    (course.root / "reports").mkdir(exist_ok=True)
+    with (course.root / "reports" / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise CannotGrade("Another `grade run` is at work on this class. Wait until it ends.") from None
+        yield
+
+
+def texts(sheet: Sheet, released: nbformat.NotebookNode) -> tuple[str, str]:
+    """Give what workers need of an assignment: the released notebook, and the master's."""
+    return nbformat.v4.writes(released), nbformat.v4.writes(sheet.master(released))
+
+
+def look(
+    course: Course, masters: dict[str, tuple[str, str]], assignment: str, student: str, *, force: bool
+) -> Report | Job:
+    """Look at what a student handed in, and whether there is anything to grade."""
+    folder, old = course.submission(student, assignment), load(course, assignment, student)
+    if not folder.is_dir():
+        return Report(student, assignment, "missing", "Not handed in; score 0.")
+    digest = hashlib.sha256("".join([fingerprint(folder), *masters[assignment]]).encode()).hexdigest()
+    if old.digest == digest and old.outcome != "failed" and not force:
+        return old
     try:
-        yield lines
-    finally:
-        logger.removeHandler(handler)
-        logger.propagate = before
+        path, notes = find_notebook(folder, assignment)
+        hand_in = HandIn(assignment, path.name, read_file(path))
+    except Unreadable as error:
+        return Job(student, HandIn(assignment, problem=str(error)), digest, [])
+    time, complaint = timestamp(folder / "timestamp.txt")
+    return Job(student, hand_in, digest, notes + complaint, time)
 
 
-def misconceptions(notebook: nbformat.NotebookNode) -> list[str]:
-    """The names of the mistakes that a graded notebook's tests named, in the catalogue's order."""
-    said = "\n".join(
-        str(output.get("evalue", ""))
-        for cell in notebook.cells
-        if is_test(cell)
-        for output in cell.outputs
-        if output.output_type == "error"
-    )
-    return [name for name in MISCONCEPTIONS if message(name) in said]
-
-
-def fingerprint(*folders: Path) -> str:
-    """A digest of the files in some folders: of a hand-in, and of what it is graded against. Links are not read."""
+def fingerprint(folder: Path) -> str:
+    """A digest of the files in a folder. Links are not read."""
     digest = hashlib.sha256()
-    for folder in (folder for folder in folders if not folder.is_symlink() and not folder.parent.is_symlink()):
-        for path in sorted(folder.rglob("*")):
-            if path.is_symlink():
-                digest.update(f"{path.relative_to(folder)}\0link\0".encode("utf-8", "surrogateescape"))
-            elif path.is_file():
-                digest.update(f"{path.relative_to(folder)}\0".encode("utf-8", "surrogateescape"))
-                with path.open("rb") as content:
-                    digest.update(hashlib.file_digest(content, "sha256").digest())
+    for path in [] if folder.is_symlink() or folder.parent.is_symlink() else sorted(folder.rglob("*")):
+        if path.is_symlink():
+            digest.update(f"{path.relative_to(folder)}\0link\0".encode("utf-8", "surrogateescape"))
+        elif path.is_file():
+            digest.update(f"{path.relative_to(folder)}\0".encode("utf-8", "surrogateescape"))
+            with path.open("rb") as content:
+                digest.update(hashlib.file_digest(content, "sha256").digest())
     return digest.hexdigest()
+
+
+def timestamp(path: Path) -> tuple[datetime | None, list[str]]:
+    """Read the time of the hand-in, in UTC; nbgrader stops at one that cannot be read."""
+    if not path.exists() or path.is_symlink():
+        return None, []
+    try:
+        text = path.read_text().strip()
+        return (parse_utc(text) if text else None), []
+    except (ValueError, OverflowError):
+        return None, ["timestamp.txt cannot be read and was not used."]
+
+
+def take(looked_at: Iterator[Report | Job], count: int) -> tuple[list[Report], list[Job]]:
+    """Look at hand-ins until some that must be graded are found; give the reports on the others, too."""
+    reports, jobs = [], []
+    while len(jobs) < count and (found := next(looked_at, None)):
+        (jobs if isinstance(found, Job) else reports).append(found)
+    return reports, jobs
+
+
+# Workers
+
+
+@contextmanager
+def pool(workers: int, scheduler: str) -> Iterator[Client]:
+    """Connect to the workers: those of a scheduler, or some processes on this machine for the time being."""
+    if scheduler:
+        try:
+            client = Client(scheduler, timeout=PATIENCE)
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except (OSError, TimeoutError) as error:
+            raise CannotGrade(f"No Dask scheduler with workers answers at {scheduler}: {error}.") from None
+        with client:
+            yield client
+        return
+    with (
+        dask.config.set(LOCAL),
+        fork_server(),
+        LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=workers > 1,
+            memory_limit=None,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def fork_server() -> Iterator[None]:
+    """Start the process that local workers are forked from, with everything imported once."""
+    get_mp_context().set_forkserver_preload(["distributed", "grading.cli"])  # Dask has set its own list now
+    ours = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for this process alone, which ends the others
+    forkserver.ensure_running()
+    signal.signal(signal.SIGINT, ours)
+    yield
+
+
+@contextmanager
+def graders(client: Client, grader: Grader, name: str) -> Iterator[str]:
+    """Let every worker, and each that joins later, hold a grader; they are dismissed in the end.
+
+    Raises
+    ------
+    SandboxMissing
+        If a worker cannot contain submissions.
+    """
+    client.register_plugin(grader, name=name)
+    try:
+        yield name
+    finally:
+        with suppress(Exception):  # the scheduler may be gone
+            client.unregister_worker_plugin(name)
+
+
+def outcome(result: Any) -> Outcome:
+    """What came of a task: a worker's result, or the error that Dask gives in its place.
+
+    Raises
+    ------
+    SandboxMissing
+        If a worker cannot contain submissions.
+    CannotGrade
+        If the scheduler is gone.
+    """
+    if isinstance(result, Outcome):
+        return result
+    if isinstance(result, BaseException):
+        raise CannotGrade("The Dask scheduler is gone. Run the same command again to go on.") from result
+    _, error, _ = result
+    if isinstance(error, SandboxMissing):
+        raise error
+    if isinstance(error, KilledWorker):
+        return Outcome(fault="it ended the worker again and again")
+    return Outcome(fault=f"{type(error).__name__}: {error}")
+
+
+# Writing what came back
+
+
+def clear(course: Course, sheets: dict[str, Sheet], jobs: list[Job]) -> None:
+    """Take away what was made of older hand-ins: first their reports, so that nothing vouches for their points."""
+    for job in jobs:
+        _report_file(course, job.hand_in.assignment, job.student).unlink(missing_ok=True)
+        shutil.rmtree(course.autograded(job.student, job.hand_in.assignment).parent, ignore_errors=True)
+    for name, sheet in sheets.items():
+        if students := [job.student for job in jobs if job.hand_in.assignment == name]:
+            sheet.clear(students)
+
+
+def write(course: Course, sheets: dict[str, Sheet], back: list[tuple[Job, Outcome]]) -> list[Report]:
+    """Write what came back: points, then notebooks, and then the reports that vouch for both."""
+    for name, sheet in sheets.items():
+        theirs = [(job, outcome) for job, outcome in back if job.hand_in.assignment == name]
+        times = {job.student: job.time for job, _ in theirs if job.time}
+        if theirs:
+            sheet.write({job.student: outcome for job, outcome in theirs}, times)
+    reports = []
+    for job, outcome in back:
+        if outcome.notebook:
+            path = course.autograded(job.student, job.hand_in.assignment)
+            replace(path, outcome.notebook)
+            if job.time:
+                replace(path.with_name("timestamp.txt"), f"{job.time} UTC")
+        reports.append(report_on(job, outcome))
+        save(course, reports[-1])
+    return reports
+
+
+def report_on(job: Job, outcome: Outcome) -> Report:
+    """Say what happened to a hand-in."""
+    report = partial(Report, job.student, job.hand_in.assignment, digest=job.digest)
+    if outcome.problem:
+        return report("unreadable", outcome.problem)
+    if outcome.fault:
+        return report("failed", f"The grader failed ({outcome.fault[:200]}). Grade it again.")
+    notes = job.notes + outcome.notes
+    kind = "stopped" if outcome.stops else "mended" if notes else "graded"
+    return report(kind, " ".join([*outcome.stops, *notes]) or "Graded.", tuple(outcome.misconceptions))
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a file in one step: nobody sees a part of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
 
 
 # Reports are small files of their own, one a submission, so that a killed run resumes where it was
@@ -273,16 +387,13 @@ def _report_file(course: Course, assignment: str, student: str) -> Path:
 def save(course: Course, report: Report) -> None:
     """Keep a report."""
     path = _report_file(course, report.assignment, report.student)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(json.dumps(asdict(report), ensure_ascii=False, indent=1))
-    part.replace(path)
+    replace(path, json.dumps(asdict(report), ensure_ascii=False, indent=1))
 
 
 def load(course: Course, assignment: str, student: str) -> Report:
     """The report on a submission; "missing" if there is none."""
     try:
-        fields = json.loads(_report_file(course, assignment, student).read_text())
+        fields = json.loads(_report_file(course, assignment, student).read_text(encoding="utf-8"))
     except FileNotFoundError:
         handed_in = course.submission(student, assignment).is_dir()
         line = "Not graded yet." if handed_in else "Not handed in; score 0."
@@ -293,9 +404,4 @@ def load(course: Course, assignment: str, student: str) -> Report:
 def scores(course: Course, assignment: str) -> dict[str, tuple[float, float, bool]]:
     """Everybody's score, the maximum, and whether a person still has to grade something, from the grade book."""
     with course.gradebook() as book:
-        total = book.find_assignment(assignment).max_score
-        none = {student.id: (0.0, total, False) for student in book.students}
-        return none | {
-            one.student.id: (max(0.0, one.score - (one.late_submission_penalty or 0.0)), total, one.needs_manual_grade)
-            for one in book.assignment_submissions(assignment)
-        }
+        return gradebook.scores(book, assignment)

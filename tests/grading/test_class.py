@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from functools import partial
 
 import nbformat
 import numpy as np
@@ -17,12 +16,13 @@ import pytest
 from bs4 import BeautifulSoup
 from typer.testing import CliRunner
 
-from grading import cli, preprocessors, run, sample
+from grading import cli, run, sample
 from grading.course import HERE, STEMS, Course
 from grading.export import export
-from grading.feedback import feedback, sanitize
+from grading.feedback import pages, sanitize
 from grading.mend import is_answer
 from grading.release import _generate
+from grading.sandbox import SandboxMissing
 from normlib.catalogue import EXERCISES
 
 pytestmark = [
@@ -105,7 +105,7 @@ def graded(room, sheet):
     markdown.cells.append(nbformat.v4.new_code_cell(SHOW, id="show"))
     hand_in(course, "script", markdown)
     reports = {(one.assignment, one.student): one for one in run.run(course, list(STEMS))}
-    list(run.spread(partial(feedback, course), list(reports)))
+    list(pages(course, list(reports)))
     return course, hand_ins, reports
 
 
@@ -115,6 +115,10 @@ def score(course, student, assignment=L2):
 
 def points(course, student, assignment=L2):
     return score(course, student, assignment)[0]
+
+
+def grade(course, student, **options):
+    return next(run.run(course, [L2], [student], workers=1, **options))
 
 
 def page(course, student, assignment=L2):
@@ -196,9 +200,9 @@ def test_who_did_not_hand_in_is_listed(graded):
 
 def test_what_has_not_changed_is_not_graded_again(graded, monkeypatch):
     course, _, reports = graded
-    monkeypatch.setattr(run, "autograde", lambda *args: pytest.fail("graded again"))
-    again = list(run.run(course, [L2], workers=1))
-    assert again == [report for (assignment, _), report in reports.items() if assignment == L2]
+    monkeypatch.setattr(run, "pool", lambda *args: pytest.fail("graded again"))
+    again = list(run.run(course, [L2]))
+    assert again == sorted((one for one in reports.values() if one.assignment == L2), key=lambda one: one.student)
 
 
 def test_an_old_score_does_not_survive_a_newer_hand_in(graded, sheet):
@@ -210,39 +214,43 @@ def test_an_old_score_does_not_survive_a_newer_hand_in(graded, sheet):
             cell.source = "import os; os._exit(1)"
     for content, score, outcome in ((right, 25, "graded"), (ended, 0, "stopped"), (right, 25, "graded")):
         hand_in(course, "again", content, timestamp_txt=sample.TIMESTAMP)
-        report = run.grade(course, L2, "again")
+        report = grade(course, "again")
         assert (report.outcome, points(course, "again")) == (outcome, score)
     hand_in(course, "again", b"{")
-    assert run.grade(course, L2, "again").outcome == "unreadable"
+    assert grade(course, "again").outcome == "unreadable"
     assert points(course, "again") == 0
     assert not course.autograded("again", L2).exists()
+
+
+def no_space_left(*args):
+    raise OSError("no space left on device")
 
 
 def test_a_fault_of_the_grader_leaves_no_score_and_is_graded_again(graded, sheet, monkeypatch):
     course = graded[0]
     hand_in(course, "unlucky", sheet.filled())
     with monkeypatch.context() as patch:
-        patch.setattr(run, "autograde", lambda *args: "OSError: no space left on device")
-        report = run.grade(course, L2, "unlucky")
+        patch.setattr(run, "grade", no_space_left)
+        report = grade(course, "unlucky")
     assert (report.outcome, report.attention, points(course, "unlucky")) == ("failed", True, 0)
-    assert run.grade(course, L2, "unlucky").outcome == "graded"
+    assert grade(course, "unlucky").outcome == "graded"
     assert points(course, "unlucky") == 25
 
 
 def test_a_grader_that_is_killed_goes_on_where_it_was(graded, sheet, monkeypatch):
     course = graded[0]
     hand_in(course, "halfway", sheet.filled())
-    assert run.grade(course, L2, "halfway").outcome == "graded"
+    assert grade(course, "halfway").outcome == "graded"
 
     def killed(*args):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(run, "autograde", killed)
+        patch.setattr(run, "write", killed)
         with pytest.raises(KeyboardInterrupt):
-            run.grade(course, L2, "halfway", force=True)
+            grade(course, "halfway", force=True)
     assert points(course, "halfway") == 0
-    assert run.grade(course, L2, "halfway").outcome == "graded"
+    assert grade(course, "halfway").outcome == "graded"
     assert points(course, "halfway") == 25
 
 
@@ -253,19 +261,19 @@ def test_a_broken_installation_is_the_graders_fault(graded, sheet, monkeypatch):
     shadow.mkdir()
     (shadow / "normlib.py").write_text("raise ImportError('not installed')")
     monkeypatch.setenv("PYTHONPATH", str(shadow))
-    preprocessors.service.cache_clear()  # as on a machine where nothing was graded yet
-    report = run.grade(course, L2, "elsewhere")
-    assert report.outcome == "failed"
-    assert "The judge does not start" in report.line
+    monkeypatch.chdir(shadow)
+    with pytest.raises(SandboxMissing, match="The judge does not start"):
+        grade(course, "elsewhere")
+    assert "elsewhere" not in run.scores(course, L2)
+    assert run.load(course, L2, "elsewhere").line == "Not graded yet."
 
 
 def test_a_grade_given_by_hand_stays_and_asks_for_another_look(graded):
     course = graded[0]
     with course.gradebook() as book:
-        grade = book.find_grade("ex-2-1-test-row", L2, L2, "half-done")
-        grade.manual_score = 1.5
+        book.find_grade("ex-2-1-test-row", L2, L2, "half-done").manual_score = 1.5
         book.db.commit()
-    run.grade(course, L2, "half-done", force=True)
+    grade(course, "half-done", force=True)
     assert points(course, "half-done") == 9 - 2 + 1.5
     assert score(course, "half-done")[2]
 
