@@ -100,13 +100,30 @@ def _row(rng: np.random.Generator, size: int = 4) -> np.ndarray:
 
 
 def _batch(rng: np.random.Generator) -> list[np.ndarray]:
-    """Inputs that separate right from wrong: few features, a batch that is not square, a tiny row, a large offset."""
+    """Inputs that separate right from wrong: few features, no square batch, tiny rows, a large offset, integers."""
     return [
         _row(rng),
         rng.normal(1.0, 2.0, (3, 5)),
         rng.normal(0.0, 2e-3, (2, 3)),
         rng.normal(50.0, 3.0, (4, 3)),
+        _integers(rng),
     ]
+
+
+EPS = (1e-5, 1e-3, 1e-6, 1e-5, 1e-5)  # one for each of `_batch`, so that no single number will do
+
+
+def _integers(rng: np.random.Generator) -> np.ndarray:
+    return np.stack([_row(rng), _row(rng)]).astype(int)
+
+
+def _truncated(path: Any) -> Any:
+    """A path whose result is cut to the integers of its input."""
+
+    def wrong(x: np.ndarray, *others: Any) -> np.ndarray:
+        return path(x, *others).astype(x.dtype)
+
+    return wrong
 
 
 def _affine(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -328,7 +345,7 @@ LEVEL_1 = (
 
 
 def _layer_norm_calls(rng: np.random.Generator) -> list[tuple]:
-    return [(x, *_affine(rng, x.shape[-1]), 1e-5) for x in _batch(rng)]
+    return [(x, *_affine(rng, x.shape[-1]), eps) for x, eps in zip(_batch(rng), EPS, strict=True)]
 
 
 def _constant_calls(rng: np.random.Generator) -> list[tuple]:
@@ -344,6 +361,8 @@ LAYER_NORM = Quantity(
         **{name: _with(**switches) for name, switches in {**STANDARDIZE_WRONG, **AXIS_WRONG}.items()},
         "eps-outside-root": _with(outside=True),
         "eps-missing": lambda x, gamma, beta, eps: recipe(x, gamma, beta),
+        "eps-fixed": lambda x, gamma, beta, eps: recipe(x, gamma, beta, 1e-5),
+        "integers-kept": _truncated(recipe),
         "gamma-beta-swapped": lambda x, gamma, beta, eps: recipe(x, beta, gamma, eps),
         "gamma-before-standardizing": (
             lambda x, gamma, beta, eps: recipe(gamma * x + beta, eps=eps),
@@ -407,6 +426,7 @@ LEVEL_2 = (
                 {
                     **{name: _with(**switches) for name, switches in {**STANDARDIZE_WRONG, **AXIS_WRONG}.items()},
                     "sign-flipped": lambda x: -recipe(x),
+                    "integers-kept": _truncated(recipe),
                 },
                 calls=lambda rng: [(x,) for x in _batch(rng)],
                 own=True,
@@ -568,11 +588,18 @@ def _fails_on(answer: np.ndarray, x: np.ndarray) -> str | None:
 
 def _batch_norm_calls(rng: np.random.Generator) -> list[tuple]:
     calls = []
-    for shape, training in (((3, 4), True), ((5, 2), True), ((4, 3), False), ((1, 4), False)):
+    batches = (
+        ((3, 4), True, 0.1),
+        ((5, 2), True, 0.3),
+        ((4, 3), False, 0.1),
+        ((1, 4), False, 0.1),
+        ((2, 4), True, 0.1),
+    )
+    for shape, training, momentum in batches:
         H = shape[1]
         running = (rng.normal(0.0, 1.0, H), rng.uniform(0.5, 2.0, H))
-        x = rng.normal(2.0, 0.01 if shape == (5, 2) else 1.5, shape)
-        calls.append((x, *_affine(rng, H), running, training, 0.1, 1e-5 if training else 1e-2))
+        x = _integers(rng) if shape == (2, 4) else rng.normal(2.0, 0.03 if shape == (5, 2) else 1.5, shape)
+        calls.append((x, *_affine(rng, H), running, training, momentum, 1e-5 if training else 1e-2))
     return calls
 
 
@@ -592,10 +619,13 @@ def _batch_norm_with(  # noqa: ANN202
     root: bool = True,
     swap: bool = False,
     affine: bool = True,
+    fixed: dict[str, float] | None = None,
+    truncate: bool = False,
 ):
     """BatchNorm with one wrong turn, in the signature the student writes."""
 
     def path(x, gamma, beta, running, training, momentum, eps):  # noqa: ANN001, ANN202
+        momentum, eps = {"momentum": momentum, "eps": eps, **(fixed or {})}.values()
         old_mean, old_var = running
         mean, var = x.mean(axis, keepdims=True), x.var(axis, ddof=min(ddof, x.shape[axis] - 1), keepdims=True)
         from_batch = {"right": training, "batch": True, "running": False}[use]
@@ -605,6 +635,7 @@ def _batch_norm_with(  # noqa: ANN202
             gamma, beta = beta, gamma
         y = (x - m) / divisor
         y = gamma * y + beta if affine else y
+        y = y.astype(x.dtype) if truncate else y
         if training if update == "right" else update:
             w = momentum if weight == "new" else 1 - momentum
             new = x.mean(0), x.var(0, ddof=min(run_ddof, len(x) - 1))
@@ -731,9 +762,10 @@ LEVEL_3 = (
                 },
                 calls=lambda rng: [
                     (ROW, 50.0, 0.0, 1e-5),
-                    (np.array([1e-3, 2e-3, 9e-3]), float(rng.integers(5, 20)), 3.0, 1e-5),
+                    (np.array([1e-3, 2e-3, 9e-3]), float(rng.integers(5, 20)), 3.0, 1e-4),
                     (_row(rng), -2.0, 1.0, 1e-5),
                     (-np.array([0.0, 0.0, 0.0, 0.003]), 7.0, float(rng.uniform(1, 2)), 1e-5),
+                    (_row(rng).astype(int), 3, 1, 1e-2),
                 ],
             ),
         ),
@@ -789,7 +821,12 @@ LEVEL_3 = (
                     "beta-negated": lambda x, eps: np.array([np.sqrt(x.var() + eps), -x.mean()]),
                     "eps-outside-root": lambda x, eps: np.array([x.std() + eps, x.mean()]),
                 },
-                calls=lambda rng: [(ROW, 0.0), (_row(rng), 0.0), (_row(rng, 5) * 1e-2, 1e-3), (_row(rng, 3), 0.5)],
+                calls=lambda rng: [
+                    (ROW, 0.0),
+                    (_row(rng), 0.0),
+                    (_row(rng, 5) * 1e-2, 1e-3),
+                    (_row(rng, 3).astype(int), 0.5),
+                ],
             ),
         ),
     ),
@@ -872,6 +909,10 @@ LEVEL_3 = (
                     "layer-norm-instead": (_batch_norm_with(use="batch", axis=1), _batch_norm_with(axis=1)),
                     "batch-ddof-1": _batch_norm_with(ddof=1),
                     "eps-outside-root": _batch_norm_with(outside=True),
+                    "eps-missing": _batch_norm_with(fixed={"eps": 0.0}),
+                    "eps-fixed": _batch_norm_with(fixed={"eps": 1e-5}),
+                    "momentum-fixed": _batch_norm_with(fixed={"momentum": 0.1}),
+                    "integers-kept": _batch_norm_with(truncate=True),
                     "variance-for-std": _batch_norm_with(root=False),
                     "gamma-beta-swapped": _batch_norm_with(swap=True),
                     "affine-missing": _batch_norm_with(affine=False),
@@ -993,8 +1034,12 @@ LEVEL_4 = (
                         gamma * x, 1, 0, eps, spread="rms", center=False
                     ),
                     "sum-for-mean": lambda x, gamma, eps: gamma * x / np.sqrt((x**2).sum(-1, keepdims=True) + eps),
+                    "eps-fixed": lambda x, gamma, eps: recipe(x, gamma, 0, 1e-5, spread="rms", center=False),
+                    "integers-kept": _truncated(lambda x, gamma, eps: rms_norm(x, gamma, eps=eps)),
                 },
-                calls=lambda rng: [(x, _affine(rng, x.shape[-1])[0], 1e-5) for x in _batch(rng)],
+                calls=lambda rng: [
+                    (x, _affine(rng, x.shape[-1])[0], eps) for x, eps in zip(_batch(rng), EPS, strict=True)
+                ],
                 own=True,
             ),
         ),
@@ -1043,10 +1088,14 @@ LEVEL_4 = (
                     "norm-each": lambda x, fx, eps: recipe(x, eps=eps) + recipe(fx, eps=eps),
                     "ddof-1": lambda x, fx, eps: recipe(x + fx, eps=eps, ddof=1),
                     "eps-missing": lambda x, fx, eps: recipe(x + fx),
+                    "eps-fixed": lambda x, fx, eps: recipe(x + fx, eps=1e-5),
+                    "eps-outside-root": lambda x, fx, eps: recipe(x + fx, eps=eps, outside=True),
                     "wrong-axis": lambda x, fx, eps: recipe(x + fx, eps=eps, axis=0),
                     "rms-for-layer": lambda x, fx, eps: recipe(x + fx, eps=eps, spread="rms", center=False),
                 },
-                calls=lambda rng: [(x, rng.normal(0.0, x.std(), x.shape), 1e-5) for x in _batch(rng)],
+                calls=lambda rng: [
+                    (x, rng.normal(0.0, x.std(), x.shape), eps) for x, eps in zip(_batch(rng), EPS, strict=True)
+                ],
             ),
         ),
     ),
@@ -1169,10 +1218,10 @@ def backward_without(
 
 def _backward_calls(rng: np.random.Generator) -> list[tuple]:
     calls = []
-    for shape, scale in (((1, 4), 2.0), ((3, 5), 2.0), ((2, 3), 2e-3)):  # the last so small that ε matters
+    for shape, scale, eps in (((1, 4), 2.0, 1e-5), ((3, 5), 2.0, 1e-2), ((2, 3), 2e-3, 1e-5)):  # ε matters in two
         gamma = _affine(rng, shape[-1])[0]
-        calls.append((rng.normal(0.5, 2.0, shape), rng.normal(scale / 2, scale, shape), gamma, 1e-5))
-    return calls
+        calls.append((rng.normal(0.5, 2.0, shape), rng.normal(scale / 2, scale, shape), gamma, eps))
+    return [*calls, (rng.normal(0.5, 2.0, (2, 4)), _integers(rng), _affine(rng, 4)[0], 1e-5)]
 
 
 def _changed(index: int, path: Any) -> Any:
@@ -1222,6 +1271,14 @@ def _fresh_serve(rng: np.random.Generator) -> dict[str, Any]:
     return {**SERVE, "x": sign * x, "mean": sign * mean, "var": var}
 
 
+def _serving_calls(rng: np.random.Generator) -> list[tuple]:
+    calls = []
+    for B, size, eps in ((2, 1.0, 1e-5), (5, 3e-3, 1e-5), (3, 1.0, 1e-2)):  # ε matters in two
+        x, mean, var = rng.normal(2.0, 1.0, (B, 3)) * [1, -1, 2], rng.normal(0, 1, 3), rng.uniform(0.2, 3, 3)
+        calls.append((size * x, size * mean, size**2 * var, eps))
+    return [*calls, (_integers(rng), rng.normal(0, 1, 4), rng.uniform(0.2, 3, 4), 1e-3)]
+
+
 LEVEL_5 = (
     Exercise(
         "5.1",
@@ -1268,7 +1325,7 @@ LEVEL_5 = (
                 "jacobian(x), all ∂x̂ᵢ/∂xⱼ of one row at ε = 0, shape (H, H)",
                 lambda x: standardize_jacobian(x),
                 JACOBIAN_WRONG,
-                calls=lambda rng: [(ROW,), (10 * ROW,), (_row(rng, 3),), (_row(rng, 6),)],
+                calls=lambda rng: [(ROW,), (10 * ROW,), (_row(rng, 3),), (_row(rng, 6).astype(int),)],
                 own=True,
             ),
             Quantity(
@@ -1284,9 +1341,16 @@ LEVEL_5 = (
                     "ddof-1": lambda dy, x, gamma, eps: backward_without(dy, x, gamma, eps, ddof=1),
                     "eps-outside-root": lambda dy, x, gamma, eps: backward_without(dy, x, gamma, eps, outside=True),
                     "eps-missing": lambda dy, x, gamma, eps: backward_without(dy, x, gamma, 0.0),
+                    "eps-fixed": lambda dy, x, gamma, eps: backward_without(dy, x, gamma, 1e-5),
+                    "integers-kept": _changed(
+                        0, lambda dy, x, gamma, eps: backward_without(dy, x, gamma, eps)[0].astype(x.dtype)
+                    ),
                     "zero-gradient": _changed(0, lambda dy, x, gamma, eps: np.zeros_like(x)),
                     "gamma-ignored": _changed(
                         0, lambda dy, x, gamma, eps: backward_without(dy, x, np.ones_like(gamma), eps)[0]
+                    ),
+                    "gamma-too-late": _changed(
+                        0, lambda dy, x, gamma, eps: gamma * backward_without(dy, x, np.ones_like(gamma), eps)[0]
                     ),
                     "upstream-ignored": _changed(
                         0, lambda dy, x, gamma, eps: backward_without(np.ones_like(dy), x, gamma, eps)[0]
@@ -1302,6 +1366,18 @@ LEVEL_5 = (
                     ),
                     "dgamma-from-x": _changed(1, lambda dy, x, gamma, eps: (dy * x).sum(0)),
                     "dgamma-is-dbeta": _changed(1, lambda dy, x, gamma, eps: dy.sum(0)),
+                    "gamma-in-dgamma": (
+                        _changed(1, lambda dy, x, gamma, eps: (gamma * dy * recipe(x, eps=eps)).sum(0)),
+                        lambda dy, x, gamma, eps: (
+                            backward_without(dy, x, gamma, eps)[0],
+                            *backward_without(gamma * dy, x, gamma, eps)[1:],
+                        ),
+                    ),
+                    "mean-over-batch": lambda dy, x, gamma, eps: (
+                        backward_without(dy, x, gamma, eps)[0],
+                        (dy * recipe(x, eps=eps)).mean(0),
+                        dy.mean(0),
+                    ),
                     "dbeta-missing": _changed(2, lambda dy, x, gamma, eps: np.zeros_like(gamma)),
                 },
                 calls=_backward_calls,
@@ -1437,11 +1513,10 @@ LEVEL_5 = (
                     "variance-for-std": lambda x, mean, var, eps: np.max(
                         np.abs(recipe(x, eps=eps, axis=0) - (x - mean) / (var + eps))
                     ),
+                    "eps-missing": lambda x, mean, var, eps: _train_and_serve(x, mean, var, 0.0),
+                    "eps-fixed": lambda x, mean, var, eps: _train_and_serve(x, mean, var, 1e-5),
                 },
-                calls=lambda rng: [
-                    (rng.normal(2.0, 1.0, (B, 3)) * [1, -1, 2], rng.normal(0, 1, 3), rng.uniform(0.2, 3, 3), 1e-5)
-                    for B in (2, 5, 3)
-                ],
+                calls=_serving_calls,
             ),
         ),
     ),

@@ -23,6 +23,9 @@ PACKAGE = str(Path(__file__).parent)
 ALIASES = {"γ": "gamma", "β": "beta", "ε": "eps", "μ": "mu", "σ": "sigma", "x̂": "x_hat", "xhat": "x_hat"}
 
 
+CHANGED = "your function changed its input. Make a new array instead, as in x = x - mean."
+
+
 def _as_it_is(value: np.ndarray) -> np.ndarray:
     return value
 
@@ -44,7 +47,7 @@ class Quantity:
         Misconception name (see :mod:`normlib.misconceptions`) to the wrong path as code, or to a tuple of them; same
         parameters as `right`.
     decimals : int
-        The answer may be rounded to so many decimals.
+        The answer may be rounded to so many decimals; 0 asks for integers, exactly.
     also : tuple of callables
         Other right answers.
     holds : callable, optional
@@ -272,7 +275,7 @@ def _line(quantity: Quantity, given: dict[str, Any], answer: Any) -> Line:
 
 def _check_value(quantity: Quantity, given: dict[str, Any], answer: Any) -> None:
     right = evaluate(quantity.right, given)
-    answer = plain(answer, like=right, says=quantity.says)
+    answer = plain(_listed(quantity, answer), like=right, says=quantity.says)
     if quantity.holds:
         _require_shape(answer, right, quantity.says)
         _require_finite(answer, right)
@@ -321,25 +324,46 @@ def _call(quantity: Quantity, function: Callable[..., Any], arguments: tuple) ->
         with np.errstate(all="ignore"), Borrowing() as borrowing:
             answer = function(*own)
     except Exception as error:
+        if getattr(function, "changed", False):
+            raise Refused("changed-input", CHANGED) from None
         raise Refused("error", f"stopped with {type(error).__name__} {where}: {_short(error)}") from None
-    # a function that runs in another process, as when a class is graded, notes there whether it borrowed
+    # a function that runs in another process, as when a class is graded, notes whether it borrowed there
     borrowed = borrowing.seen or getattr(function, "borrowed", False)
     if quantity.own and (borrowed or _module(function).startswith("normlib")):
         raise Refused("borrowed", "this calls normlib's own function. Write the steps yourself, with NumPy only.")
     if not _unchanged(own, arguments):
-        raise Refused("changed-input", "your function changed its input. Make a new array instead, as in x = x - mean.")
+        raise Refused("changed-input", CHANGED)
     if answer is None:
         raise Refused("missing", f"returns None {where}. Is the last line a return?")
     if isinstance(right, tuple):
         return _plain_parts(quantity, answer, right)
-    return quantity.clean(plain(answer, like=right, says=quantity.says))
+    return quantity.clean(plain(_listed(quantity, answer), like=right, says=quantity.says))
+
+
+def _listed(quantity: Quantity, answer: Any) -> Any:
+    """A set of pairs as a list, where the order does not matter."""
+    return list(answer) if quantity.clean is not _as_it_is and isinstance(answer, set | frozenset) else answer
 
 
 def _plain_parts(quantity: Quantity, answer: Any, right: tuple) -> tuple:
-    answer, right = _flat(answer), _flat(right)
-    if len(answer) != len(right):
-        raise Refused("shape", f"return {len(right)} things ({', '.join(quantity.parts)}), not {len(answer)}.")
-    return tuple(plain(a, like=r, says=part) for a, r, part in zip(answer, right, quantity.parts, strict=True))
+    parts = _parts(answer, right) or _parts(answer, _flat(right))
+    if not parts:
+        raise Refused("shape", f"return {len(quantity.parts)} things: {', '.join(quantity.parts)}.")
+    return tuple(plain(a, like=r, says=says) for a, r, says in zip(parts, _flat(right), quantity.parts, strict=True))
+
+
+def _parts(answer: Any, right: tuple) -> tuple:
+    """The members of an answer that is nested like the reference, in order; nothing if it is nested otherwise."""
+    if not isinstance(answer, tuple | list) or len(answer) != len(right):
+        return ()
+    found: tuple = ()
+    for one, other in zip(answer, right, strict=True):
+        stacked = isinstance(one, np.ndarray) and one.ndim > 0
+        members = _parts(list(one) if stacked else one, other) if isinstance(other, tuple) else (one,)
+        if not members:
+            return ()
+        found += members
+    return found
 
 
 def _refuse_output(quantity: Quantity, arguments: tuple, answer: Any, right: Any) -> None:
@@ -397,9 +421,13 @@ def same(answer: Any, right: Any, decimals: int) -> bool:
     right = np.asarray(right, dtype=float)
     if not isinstance(answer, np.ndarray):
         return False
-    # half a unit in the last asked place, and a little room for the rounding of the comparison itself
-    tolerance = 0.5 * 10.0**-decimals * (1 + 1e-6) + 1e-9 * np.where(np.isfinite(right), np.abs(right), 0.0)
-    return answer.shape == right.shape and bool(np.all(_near(answer, right, tolerance)))
+    return answer.shape == right.shape and bool(np.all(_near(answer, right, _tolerance(right, decimals))))
+
+
+def _tolerance(right: np.ndarray, decimals: int) -> np.ndarray:
+    """Half a unit in the last asked place, and a little room for rounding; integers are exact."""
+    half = 0.5 * 10.0**-decimals * (1 + 1e-6) if decimals else 0.0
+    return half + 1e-9 * np.where(np.isfinite(right), np.abs(right), 0.0)
 
 
 def resembles(answer: Any, wrong: Any, right: Any, decimals: int) -> bool:
@@ -427,8 +455,8 @@ def difference(answer: Any, right: Any, decimals: int) -> str:
     if right.ndim == 0:
         side = "large" if answer > right else "small"
         return f"too {side}, by about {_coarse(float(error), float(np.abs(right)))}."
-    # the tolerance of `same` was missed; count with the wider of the two so that at least one entry is named
-    bad = ~_near(answer, right, 0.5 * 10.0**-decimals + 1e-9 * np.abs(right))
+    # a function is held to a tolerance of its own, so that no entry may be off by this one
+    bad = ~_near(answer, right, _tolerance(right, decimals))
     first = tuple(int(i) for i in np.argwhere(bad)[0]) if bad.any() else (0,) * right.ndim
     place = first[0] if len(first) == 1 else first
     worst = _coarse(float(np.nanmax(error)), float(np.nanmax(np.abs(right))))
