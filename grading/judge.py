@@ -13,22 +13,30 @@ import contextlib
 import gc
 import math
 import os
+import resource
 import signal
 import socket
 import subprocess
+import symtable
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from grading.sandbox import Limits, SandboxMissing, Zygote
-from grading.wire import Channel, Gone, Late, WireError, decode, encode
+from grading.wire import MAX_TEXT, MIME_TYPES, Channel, Gone, Late, WireError, decode, encode
+from normlib.checking import CHANGED
 
 MAX_RESTARTS = 6  # of a notebook's process, after it ended or had to be ended
 GRACE = 1.5  # seconds that an interrupted cell has before its process is ended
+MAX_OUTPUT = 6 * MAX_TEXT  # characters that the cells of a submission may show altogether
+MEMORY = 1536 * 2**20  # bytes that a submission's answers may take in the judge
 
 
 class Stopped(BaseException):
@@ -70,6 +78,7 @@ class Student:
         self.end = time.monotonic() + limits.total
         self.done: list[str] = []  # cells to run again after a restart
         self.restarts = -1
+        self.room = MAX_OUTPUT
         self.channel: Channel | None = None
         self.number = 0
 
@@ -100,7 +109,8 @@ class Student:
         interrupted = "interrupted" in reply
         if not interrupted:
             self.done.append(source)
-        return clean_outputs(reply.get("outputs")), interrupted
+        outputs, self.room = clean_outputs(reply.get("outputs"), self.room)
+        return outputs, interrupted
 
     def get(self, names: list[str]) -> dict[str, Any]:
         """Give those names that the student defined, as plain data or stand-ins."""
@@ -116,8 +126,14 @@ class Student:
                 values[name] = unusable(f"`{name}`: {str(reply['refused'][name])[:100]}.")
         return values
 
-    def call(self, number: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
-        """Call a student's function; give its value and whether normlib's functions did the work."""
+    def call(self, number: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool, bool]:
+        """Call a student's function.
+
+        Returns
+        -------
+        tuple of object and two bool
+            Its value, whether normlib's functions did the work, and whether it changed its arguments.
+        """
         request = {"op": "call", "number": number, "args": encode(args, refuse), "kwargs": encode(kwargs, refuse)}
         reply = self.ask(request, self.limits.call)
         if "interrupted" in reply:
@@ -127,14 +143,11 @@ class Student:
             raise student_error(kind, text)
         if "refused_value" in reply:
             raise StudentError(f"`{name}` returned something that cannot be read: {str(reply['refused_value'])[:100]}.")
-        if "args" in reply:
-            copy_back(args, decode(reply["args"], lambda *_: None))
-        return decode(reply.get("value"), self.stand_in), reply.get("borrowed") is True
+        return decode(reply.get("value"), self.stand_in), *(reply.get(key) is True for key in ("borrowed", "changed"))
 
     def stand_in(self, number: int, name: str, callable_: bool) -> Any:
         """Make what stands for an object of the student's."""
-        kind = type(name if name.isidentifier() else "object", (StandIn,) if callable_ else (Opaque,), {})
-        return kind(self, number, name)
+        return class_called(name if name.isidentifier() else "object", callable_)(self, number, name)
 
     def ask(self, request: dict[str, Any], timeout: float) -> dict[str, Any]:
         """Send a request and wait for its answer.
@@ -171,7 +184,10 @@ class Student:
             return self.channel.receive(timeout)
         except Late:
             # code that is only slow ends with KeyboardInterrupt, and what was defined so far is kept
-            self.leash.sendall(b"i")
+            try:
+                self.leash.sendall(b"i")
+            except OSError as error:
+                raise Gone("the other side is gone") from error
             reply = self.channel.receive(GRACE)
             return {**reply, "interrupted": True} if type(reply) is dict else reply
 
@@ -198,8 +214,10 @@ class Opaque:
     def __init__(self, student: Student, number: int, name: str) -> None:
         self._student, self._number, self.__name__ = student, number, name
 
+        self._says = f"this is a {name}, which a test cannot look into. Give plain numbers or arrays."
+
     def _refuse(self, *_: Any) -> Any:
-        raise StudentError(f"this is a {self.__name__}, which a test cannot look into. Give plain numbers or arrays.")
+        raise StudentError(self._says)
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __len__ = __iter__ = __getitem__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __float__ = _refuse
@@ -210,25 +228,47 @@ class Opaque:
 class StandIn(Opaque):
     """Stands for a student's function: calls go to the student's process and come back as plain data."""
 
-    borrowed = False
+    borrowed = changed = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the student's function with plain data."""
-        value, borrowed = self._student.call(self._number, self.__name__, args, kwargs)
+        """Call the student's function with plain data.
+
+        Raises
+        ------
+        StudentError
+            If it changed that data. The test's own stays as it is: what the test compares with may be made of it.
+        """
+        value, borrowed, changed = self._student.call(self._number, self.__name__, args, kwargs)
         self.borrowed |= borrowed
+        self.changed |= changed
+        if changed:
+            raise StudentError(CHANGED)
         return value
+
+
+@lru_cache(1000)
+def class_called(name: str, callable_: bool) -> type[Opaque]:
+    """The class of stand-ins for objects of a class with this name."""
+    return type(name, (StandIn,) if callable_ else (Opaque,), {})
 
 
 def unusable(text: str) -> Opaque:
     """What stands for a value that could not be brought over."""
-    kind = type("unreadable", (Opaque,), {"_refuse": lambda self, *_: (_ for _ in ()).throw(StudentError(text))})
-    return kind(None, -1, "unreadable")
+    value = Opaque(None, -1, "unreadable")
+    value._says = text
+    return value
+
+
+ENDS = (StopIteration, StopAsyncIteration)
 
 
 def student_error(kind: str, text: str) -> Exception:
-    """The student's exception as one of the same name here, so that tests can expect it."""
+    """The student's exception as one of the same name here, so that tests can expect it.
+
+    An end of iteration is not: it would end a ``map`` over a function of the student's as if all had been seen.
+    """
     base = getattr(builtins, kind, None)
-    if isinstance(base, type) and issubclass(base, Exception):
+    if isinstance(base, type) and issubclass(base, Exception) and not issubclass(base, ENDS):
         with contextlib.suppress(Exception):
             return base(text)
     return StudentError(f"{kind}: {text}")
@@ -241,40 +281,47 @@ def refuse(value: Any) -> dict[str, Any]:
     raise WireError(f"a test passes a {type(value).__name__}, which is not plain data")
 
 
-def copy_back(before: Any, after: Any) -> None:
-    """Bring changes that a function made in its arguments over to the judge's own."""
-    for old, new in zip(before, after, strict=False):
-        if isinstance(old, np.ndarray) and isinstance(new, np.ndarray) and old.shape == new.shape:
-            np.copyto(old, new, casting="unsafe")
-        elif isinstance(old, list) and isinstance(new, list):
-            old[:] = new
-        elif isinstance(old, dict) and isinstance(new, dict):
-            old.clear()
-            old.update(new)
-        elif isinstance(old, tuple) and isinstance(new, tuple):
-            copy_back(old, new)
+def clean_outputs(outputs: Any, room: int) -> tuple[list[dict[str, Any]], int]:
+    """Rebuild outputs from what the student's process sent, by whitelist and as far as there is room for them.
 
-
-def clean_outputs(outputs: Any) -> list[dict[str, Any]]:
-    """Rebuild outputs from what the student's process sent, by whitelist."""
+    Returns
+    -------
+    tuple of list of dict and int
+        The outputs, and the room that is left.
+    """
     clean = []
     for output in outputs if type(outputs) is list else []:
-        if type(output) is not dict:
+        rebuilt = clean_output(output) if type(output) is dict else None
+        if rebuilt is None or room < 0:
             continue
-        kind = output.get("output_type")
-        if kind == "stream":
-            name = "stderr" if output.get("name") == "stderr" else "stdout"
-            clean.append({"output_type": "stream", "name": name, "text": str(output.get("text", ""))})
-        elif kind == "error":
-            lines = output.get("traceback")
-            lines = [str(line) for line in lines] if type(lines) is list else []
-            ename, evalue = str(output.get("ename", ""))[:200], str(output.get("evalue", ""))[:1000]
-            clean.append({"output_type": "error", "ename": ename, "evalue": evalue, "traceback": lines})
-        elif kind in ("display_data", "execute_result") and type(output.get("data")) is dict:
-            data = {str(k): v for k, v in output["data"].items() if type(v) is str}
-            result = {"output_type": kind, "data": data, "metadata": {}}
-            clean.append(result | ({"execution_count": None} if kind == "execute_result" else {}))
-    return clean
+        room -= len(str(rebuilt))
+        if room < 0:
+            rebuilt = {"output_type": "stream", "name": "stderr", "text": "… the rest of the output was cut off\n"}
+        clean.append(rebuilt)
+    return clean, room
+
+
+def clean_output(output: dict[str, Any]) -> dict[str, Any] | None:
+    """Rebuild an output; None if it is of no known kind."""
+    kind = output.get("output_type")
+    if kind == "stream":
+        name = "stderr" if output.get("name") == "stderr" else "stdout"
+        return {"output_type": "stream", "name": name, "text": text_in(output, "text")}
+    if kind == "error":
+        lines = output.get("traceback")
+        lines = [line for line in lines if type(line) is str] if type(lines) is list else []
+        ename, evalue = text_in(output, "ename")[:200], text_in(output, "evalue")[:1000]
+        return {"output_type": "error", "ename": ename, "evalue": evalue, "traceback": lines}
+    if kind in ("display_data", "execute_result") and type(output.get("data")) is dict:
+        data = {mime: text for mime in MIME_TYPES if (text := text_in(output["data"], mime))}
+        result = {"output_type": kind, "data": data, "metadata": {}}
+        return result | ({"execution_count": None} if kind == "execute_result" else {})
+    return None
+
+
+def text_in(message: dict[str, Any], key: str) -> str:
+    """A text of a message; empty if it is something else."""
+    return text if type(text := message.get(key)) is str else ""
 
 
 # Judging one submission
@@ -306,7 +353,7 @@ class CourseFault(Exception):
     """One of the course's own cells failed before the student's code had any part in it."""
 
 
-def judge(cells: list[dict[str, Any]], student: Student, limits: Limits) -> list[Verdict]:
+def judge(cells: list[dict[str, Any]], student: Student, limits: Limits) -> Iterator[Verdict]:
     """Run the cells of a restored notebook in order.
 
     Parameters
@@ -319,9 +366,9 @@ def judge(cells: list[dict[str, Any]], student: Student, limits: Limits) -> list
     limits : Limits
         How long a test may take.
 
-    Returns
-    -------
-    list of Verdict
+    Yields
+    ------
+    Verdict
         One a cell.
 
     Raises
@@ -330,18 +377,19 @@ def judge(cells: list[dict[str, Any]], student: Student, limits: Limits) -> list
         If a locked cell fails here, or in the sandbox before any of the student's cells.
     """
     space: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
-    verdicts, theirs = [], False
+    inner, theirs = set(), False
     for number, cell in enumerate(cells, 1):
         theirs |= cell["role"] == "student"
+        verdict = Verdict()
         if cell["role"] == "locked":
-            run_here(number, cell["source"], space, limits)
+            inner |= run_here(number, cell["source"], space, limits)
         if cell["role"] in ("locked", "student"):
-            verdicts.append(run_there(cell["source"], student))
-            if not theirs and verdicts[-1].failed:
-                raise CourseFault(f"Cell {number} fails without the student: {verdicts[-1].outputs[-1]['evalue']}")
-        else:
-            verdicts.append(run_test(cell, space, student, limits) if cell["role"] == "test" else Verdict())
-    return verdicts
+            verdict = run_there(cell["source"], student)
+            if not theirs and verdict.failed:
+                raise CourseFault(f"Cell {number} fails without the student: {verdict.outputs[-1]['evalue']}")
+        elif cell["role"] == "test":
+            verdict = run_test(cell, space, inner, student, limits)
+        yield verdict
 
 
 def run_there(source: str, student: Student) -> Verdict:
@@ -353,36 +401,50 @@ def run_there(source: str, student: Student) -> Verdict:
     return Verdict(outputs, f"it ran longer than {student.limits.cell:g} s" if interrupted else "")
 
 
-def run_here(number: int, source: str, space: dict[str, Any], limits: Limits) -> None:
-    """Run a locked cell here too, if it needs nothing of the student's: tests need its imports and helpers."""
-    if not all(name in space or hasattr(builtins, name) for name in free_names(source)):
-        return
+def run_here(number: int, source: str, space: dict[str, Any], limits: Limits) -> set[str]:
+    """Run a locked cell here too, if it needs nothing of the student's: tests need its imports and helpers.
+
+    Returns
+    -------
+    set of str
+        What its functions will look for when a test calls them.
+    """
+    now, inner, own = names_in(source)
+    if not all(name in space or hasattr(builtins, name) for name in now - own):
+        return set()
     try:
         with quiet(), time_limit(limits.cell):
             exec(compile(source, f"<cell {number}>", "exec"), space)
     except (Exception, TestTimeout) as error:
-        raise CourseFault(f"Cell {number} fails without the student: {one_line(error)}") from error
+        if not (isinstance(error, NameError) and error.name in inner):  # one that is the student's to define
+            raise CourseFault(f"Cell {number} fails without the student: {one_line(error)}") from error
+    return inner
 
 
-def run_test(cell: dict[str, Any], space: dict[str, Any], student: Student, limits: Limits) -> Verdict:
+def run_test(cell: dict[str, Any], space: dict[str, Any], inner: set[str], student: Student, limits: Limits) -> Verdict:
     """Run a test here; its outputs are the score's only evidence."""
-    scope = dict(space)  # a test leaves nothing behind for the next one
+    left = min(limits.cell, student.end - time.monotonic())
+    now, later, _ = names_in(cell["source"])
+    needed = [name for name in sorted(now | later | inner) if name not in space and not hasattr(builtins, name)]
+    before = dict(space)  # a test leaves nothing behind for the next one
     try:
-        needed = [name for name in free_names(cell["source"]) if name not in space and not hasattr(builtins, name)]
-        scope.update(student.get(needed) if needed else {})
-        with quiet(), time_limit(limits.cell):
-            value = run_and_value(cell["source"], scope)
+        with quiet(), time_limit(left):
+            space.update(student.get(needed) if needed else {})
+            value = run_and_value(cell["source"], space)
     except Stopped as stopped:
         return Verdict([failure("Stopped", f"This test counts 0: {stopped}.")], str(stopped))
     except TestTimeout:
         student.stop()  # it may be in the middle of an answer
-        reason = f"it ran longer than {limits.cell:g} s"
+        reason = f"it ran longer than {left:.3g} s" if left > 0 else "the submission's time was used up"
         return Verdict([failure("Stopped", f"This test counts 0: {reason}.")], reason)
     except NameError as error:
         text = f"`{error.name}` is not defined. Was its cell deleted, or did it stop with an error?"
         return Verdict([failure("NameError", text if error.name else one_line(error))])
     except Exception as error:  # a test fails in any way it likes
         return Verdict([failure(type(error).__name__, one_line(error))])
+    finally:
+        space.clear()
+        space.update(before)
     return Verdict(part_of_points(value, cell["points"]))
 
 
@@ -408,16 +470,27 @@ def run_and_value(source: str, scope: dict[str, Any]) -> Any:
     return None if last is None else eval(compile(ast.Expression(last.value), "<test>", "eval"), scope)
 
 
-def free_names(source: str) -> list[str]:
-    """The names that a cell reads, in order, without those it only writes."""
+def names_in(source: str) -> tuple[set[str], set[str], set[str]]:
+    """The names that a cell reads as it runs, those that its functions read when they are called, and those it sets.
+
+    What it imports is in none but the last: that cannot be the student's.
+    """
     try:
-        tree = ast.parse(source)
+        top = symtable.symtable(source, "<cell>", "exec")
     except SyntaxError:  # magics and the like
-        return []
-    names = (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
-    bound = {alias.asname or alias.name.split(".")[0] for node in ast.walk(tree) for alias in getattr(node, "names", ())
-             if isinstance(alias, ast.alias)}  # fmt: skip
-    return [name for name in dict.fromkeys(names) if name not in bound]
+        return set(), set(), set()
+    now = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_referenced()}
+    later: set[str] = set()
+    tables = [(child, False) for child in top.get_children()]
+    while tables:
+        table, called = tables.pop()
+        called |= table.get_type() == "function" and not table.get_name().endswith(("comp", "genexpr"))
+        reads = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_referenced() and symbol.is_global()}
+        (later if called else now).update(reads)
+        tables += [(child, called) for child in table.get_children()]
+    imported = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_imported()}
+    own = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned()} | imported
+    return now - imported, later - imported, own
 
 
 def one_line(error: BaseException) -> str:
@@ -451,11 +524,14 @@ def time_limit(seconds: float) -> Iterator[None]:
         raise TestTimeout
 
     signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6), 0.1)  # again, should a destructor swallow the exception
+    # one huge multiplication hears no alarm; the signal of the processor's timer ends this process
+    signal.setitimer(signal.ITIMER_PROF, max(seconds, 0) + GRACE)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 # The service
@@ -479,6 +555,8 @@ def serve(descriptor: int, limits: Limits) -> None:
     with contextlib.suppress(Gone):
         while True:
             job = channel.receive()
+            if zygote.process.poll() is not None:
+                zygote = Zygote(limits)
             channel.send(in_a_fork(job, zygote, limits))
     zygote.close()
 
@@ -488,23 +566,43 @@ def in_a_fork(job: dict[str, Any], zygote: Zygote, limits: Limits) -> dict[str, 
     near, far = (Channel(end) for end in socket.socketpair())
     pid = os.fork()
     if pid == 0:
-        try:
-            near.close()
-            student = Student(zygote, limits, [tuple(pair) for pair in job.get("files", [])])
-            far.send({"verdicts": [asdict(verdict) for verdict in judge(job["cells"], student, limits)]})
-        except CourseFault as fault:
-            far.send({"failed": str(fault)})
-        finally:
-            os._exit(0)
+        near.close()
+        judge_and_exit(job, zygote, limits, far)
     far.close()
+    verdicts, end = [], time.monotonic() + limits.total + 4 * GRACE + 10
     try:
-        return near.receive(limits.total + 4 * GRACE + 10)
+        while len(verdicts) < len(job["cells"]):
+            verdicts.append(near.receive(max(0.0, end - time.monotonic())))
+            if "failed" in verdicts[-1]:
+                return verdicts[-1]
     except WireError:
-        return {"failed": "judging this submission did not come to an end"}
+        os.kill(pid, signal.SIGKILL)
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT).si_status != signal.SIGPROF:
+            return {"failed": "judging this submission did not come to an end"}
+        reason = "an answer kept its test busy and could not be interrupted"
+        outputs = [failure("Stopped", f"This test counts 0: {reason}.")]
+        verdicts += [asdict(Verdict(outputs, reason))] * (len(job["cells"]) - len(verdicts))
     finally:
         near.close()
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
+    return {"verdicts": verdicts}
+
+
+def judge_and_exit(job: dict[str, Any], zygote: Zygote, limits: Limits, channel: Channel) -> None:
+    """Send the verdicts one by one, so that those before an answer that ends this process stay."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, [pages * resource.getpagesize() + MEMORY] * 2)
+        student = Student(zygote, limits, [tuple(pair) for pair in job.get("files", [])])
+        for verdict in judge(job["cells"], student, limits):
+            channel.send(asdict(verdict))
+    except CourseFault as fault:
+        channel.send({"failed": str(fault)})
+    except Exception:
+        traceback.print_exc()
+    finally:
+        os._exit(0)
 
 
 class Service:

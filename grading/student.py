@@ -31,13 +31,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from grading.wire import Channel, Gone, WireError, decode, encode
+from grading.wire import MIME_TYPES, Channel, Gone, WireError, decode, encode
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = (
     *(0x00020000, 0x04000000, 0x08000000),
     *(0x10000000, 0x20000000, 0x40000000),
 )
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 0x1000, 0x4000, 0x40000
+MAP_SHARED, MAP_ANONYMOUS = 0x01, 0x20
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
 # Nothing that a notebook needs, and each a way into the kernel or into other processes.
 FORBIDDEN_CALLS = (
@@ -47,8 +48,9 @@ FORBIDDEN_CALLS = (
     *("unshare", "setns", "chroot", "name_to_handle_at", "open_by_handle_at", "quotactl", "swapon", "swapoff"),
     *("init_module", "finit_module", "delete_module", "kexec_load", "reboot", "syslog", "acct", "personality"),
 )
+# Memory that belongs to no process, so that nobody could count it.
+FORBIDDEN_CALLS += ("memfd_create", "memfd_secret", "shmget", "semget", "msgget")
 WORK = Path("/notebook")  # the notebook's folder, in memory
-MIME_TYPES = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png", "image/jpeg", "image/svg+xml")
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -178,11 +180,12 @@ def describe_exit(code: int) -> str:
 
 
 def children(pid: int) -> list[int]:
-    """The child processes of a process."""
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
+    """The child processes of a process, whichever of its threads started them."""
+    found = []
+    for tasks in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += map(int, tasks.read_text().split())
+    return found
 
 
 def used_memory(init: int) -> int:
@@ -193,12 +196,13 @@ def used_memory(init: int) -> int:
         stack += children(pid)
         try:
             resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
-            if resident > 150 * 2**20:  # exact, and too slow for every look
+        except OSError:
+            continue
+        if resident > 150 * 2**20:  # exact, too slow for every look, and a process can shut it off
+            with contextlib.suppress(OSError, StopIteration):
                 rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
                 resident = next(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Pss:"))
-            total += resident
-        except (OSError, StopIteration):
-            continue
+        total += resident
     return total
 
 
@@ -206,6 +210,7 @@ def become_init(channel: int, limits: dict[str, Any], shell: Any) -> None:
     """Be pid 1 of the new namespaces: prepare them, give up all rights, start the notebook's process, wait for it."""
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.setsid()  # a signal to one's own process group crosses namespaces
     _system(libc.unshare(CLONE_NEWNS), "unshare")  # here, so that the supervisor keeps its view of /proc
     prepare_filesystem(limits["scratch"], limits["readable"])
     socket.sethostname("sandbox")
@@ -239,6 +244,7 @@ def prepare_filesystem(scratch: int, readable: list[str]) -> None:
         _mount(f"/proc/self/fd/{descriptor}", str(path), None, MS_BIND | MS_REC, None)
         os.close(descriptor)
     _mount("tmpfs", "/proc", "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, "size=0")  # other processes are not to be seen
+    _mount("/dev/null", "/dev/zero", None, MS_BIND, None)  # it gives memory that is not counted
     os.chdir(WORK)
 
 
@@ -266,9 +272,10 @@ def give_up_rights(limits: dict[str, Any]) -> None:
             filters.add_rule(pyseccomp.ERRNO(errno.EPERM), name)
     masked = pyseccomp.Arg(0, pyseccomp.MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER)
     filters.add_rule(pyseccomp.ERRNO(errno.EPERM), "clone", masked)
-    filters.add_rule(
-        pyseccomp.ERRNO(errno.ENOSYS), "clone3"
-    )  # its flags are out of a filter's sight; libc then uses clone
+    # its flags are out of a filter's sight; libc then uses clone
+    filters.add_rule(pyseccomp.ERRNO(errno.ENOSYS), "clone3")
+    shared = MAP_SHARED | MAP_ANONYMOUS  # such memory stays when a process lets go of it, and is then not counted
+    filters.add_rule(pyseccomp.ERRNO(errno.EPERM), "mmap", pyseccomp.Arg(3, pyseccomp.MASKED_EQ, shared, shared))
     filters.load()
 
 
@@ -394,6 +401,11 @@ def safe_text(error: BaseException) -> str:
         return "(no text)"
 
 
+def why_unreadable(error: Exception) -> str:
+    """Why a value cannot be given to the judge."""
+    return str(error) if type(error) is WireError else f"it cannot be read ({type(error).__name__[:100]})"
+
+
 class Notebook:
     """A notebook's process: its namespace, and the objects that the judge holds numbers of."""
 
@@ -432,8 +444,8 @@ class Notebook:
             if name in space:
                 try:
                     values[name] = encode(space[name], self.remember)
-                except WireError as error:
-                    refused[name] = str(error)
+                except Exception as error:
+                    refused[name] = why_unreadable(error)
         return {"values": values, "refused": refused}
 
     def do_call(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -451,10 +463,8 @@ class Notebook:
                     value = function(*args, **kwargs)
             except BaseException as error:
                 return {"error": [type(error).__name__[:100], safe_text(error)], "borrowed": borrowing.seen}
-            reply = {"value": encode(value, self.remember), "borrowed": borrowing.seen}
-            if encode(before, self.forget) != (after := encode(args, self.forget)):
-                reply["args"] = after
-        return reply
+            changed = encode(before, self.forget) != encode(args, self.forget)
+            return {"value": encode(value, self.remember), "borrowed": borrowing.seen, "changed": changed}
 
     def remember(self, value: Any) -> dict[str, Any]:
         """Keep an object that is not plain data, and give its number."""
@@ -509,8 +519,8 @@ def serve(channel: Channel, shell: Any) -> None:
         try:
             reply = notebook.answer(request)
             channel.send({"id": request["id"], **reply})
-        except WireError as error:
-            channel.send({"id": request["id"], "refused_value": str(error)})
+        except Exception as error:  # what cannot be read, such as an object whose class lies
+            channel.send({"id": request["id"], "refused_value": why_unreadable(error)})
         except KeyboardInterrupt:
             channel.send({"id": request["id"], "error": ["KeyboardInterrupt", ""], "outputs": []})
 

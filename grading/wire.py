@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import select
 import socket
 import struct
@@ -25,13 +26,17 @@ MAX_TEXT = 2**20  # characters of one text
 MAX_ITEMS = 200_000  # members of all containers in one value
 MAX_DEPTH = 40  # containers within containers
 MAX_BITS = 4096  # of an integer
+MAX_KEYS = 10_000  # members of a set or dict: numbers can be chosen to collide, which costs their square
 MAX_DIMENSIONS = 32
 
+MIME_TYPES = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png", "image/jpeg", "image/svg+xml")
 SYMPY_NODES = (
     *("Add", "Mul", "Pow", "Abs", "Max", "Min", "sign", "exp", "log", "floor", "ceiling", "Equality"),
     *("sin", "cos", "tan", "sinh", "cosh", "tanh"),
 )
 SYMPY_CONSTANTS = {name: name for name in ("pi", "E", "I", "oo", "-oo", "nan", "zoo")}
+# What a name of a symbol is made of; SymPy and its printers may run a name that holds more, as a piece of Python
+SYMBOL = re.compile(r"[\w\\{}^, ]{1,100}")
 ASSUMPTIONS = ("positive", "negative", "nonnegative", "real", "integer", "nonzero")
 
 
@@ -68,7 +73,7 @@ class Channel:
         WireError
             If it is larger than a frame may be; Gone or Late if it cannot be delivered.
         """
-        body = msgpack.packb(message, use_bin_type=True)
+        body = msgpack.packb(message, use_bin_type=True, unicode_errors="replace")  # half a surrogate pair is no text
         if len(body) > MAX_FRAME:
             raise WireError("the message is too large")
         view, end = memoryview(struct.pack("!I", len(body)) + body), _deadline(timeout)
@@ -95,7 +100,9 @@ class Channel:
             raise WireError("the message is too large")
         body = self._read(size, end)
         try:
-            return msgpack.unpackb(body, raw=False, strict_map_key=True, max_ext_len=0)
+            count = _Count()
+            limits = {"max_array_len": MAX_ITEMS, "max_map_len": MAX_KEYS, "max_ext_len": 0}
+            return msgpack.unpackb(body, raw=False, list_hook=count, object_hook=count, **limits)
         except Exception as error:  # msgpack raises many kinds, all of them about the bytes
             raise WireError("the message is not of the agreed form") from error
 
@@ -124,6 +131,19 @@ class Channel:
         left = None if end is None else max(0.0, end - time.monotonic())
         if not poll.poll(None if left is None else math.ceil(left * 1000)):
             raise Late("no answer in time")
+
+
+class _Count:
+    """Counts what a message is made of: an empty list takes one byte on the wire and sixty in memory."""
+
+    def __init__(self) -> None:
+        self.items = 0
+
+    def __call__(self, members: Any) -> Any:
+        self.items += 1 + len(members)
+        if self.items > 8 * MAX_ITEMS:
+            raise WireError("the message has too many members")
+        return members
 
 
 def _deadline(timeout: float | None) -> float | None:
@@ -173,8 +193,10 @@ class _Encoder:
         if value is ...:
             return {"t": "ellipsis"}
         if kind in (list, tuple, set, frozenset):
-            return {"t": kind.__name__, "v": self._all(value, depth)}
+            return {"t": kind.__name__, "v": self._all(value, depth, MAX_ITEMS if kind in (list, tuple) else MAX_KEYS)}
         if kind is dict:
+            if len(value) > MAX_KEYS:
+                raise WireError("the value has too many members")
             return {"t": "dict", "v": [self._all(pair, depth) for pair in value.items()]}
         return self._other(value, depth)
 
@@ -201,7 +223,9 @@ class _Encoder:
             raise WireError("the integer is too large")
         return {"t": "int", "v": value.to_bytes(MAX_BITS // 8 + 1, "big", signed=True)}
 
-    def _all(self, members: Any, depth: int) -> list[Any]:
+    def _all(self, members: Any, depth: int, most: int = MAX_ITEMS) -> list[Any]:
+        if len(members) > most:
+            raise WireError("the value has too many members")
         out = []
         for member in members:
             self.items += 1
@@ -216,7 +240,9 @@ class _Encoder:
         if depth > MAX_DEPTH or self.items > MAX_ITEMS:
             raise WireError("the expression is too large")
         if node.is_Symbol:
-            return ["Symbol", str(node.name)[:100], [a for a in ASSUMPTIONS if getattr(node, f"is_{a}") is True]]
+            if not SYMBOL.fullmatch(str(node.name)):
+                raise WireError("the name of a symbol has unusual characters")
+            return ["Symbol", str(node.name), [a for a in ASSUMPTIONS if getattr(node, f"is_{a}") is True]]
         if node.is_Integer:
             return ["Integer", self.encode(int(node), depth)]
         if node.is_Rational:
@@ -279,8 +305,8 @@ class _Decoder:
             raise WireError("the message is not of the agreed form")
         return rebuild(message, depth + 1)
 
-    def _members(self, message: dict[str, Any], depth: int) -> list[Any]:
-        if type(message["v"]) is not list:
+    def _members(self, message: dict[str, Any], depth: int, most: int = MAX_ITEMS) -> list[Any]:
+        if type(message["v"]) is not list or len(message["v"]) > most:
             raise WireError("the message is not of the agreed form")
         return [self.decode(member, depth) for member in message["v"]]
 
@@ -291,12 +317,14 @@ class _Decoder:
         return tuple(self._members(message, depth))
 
     def _set(self, message: dict[str, Any], depth: int) -> set[Any]:
-        return set(self._members(message, depth))
+        return set(self._members(message, depth, MAX_KEYS))
 
     def _frozenset(self, message: dict[str, Any], depth: int) -> frozenset[Any]:
-        return frozenset(self._members(message, depth))
+        return frozenset(self._members(message, depth, MAX_KEYS))
 
     def _dict(self, message: dict[str, Any], depth: int) -> dict[Any, Any]:
+        if type(message["v"]) is not list or len(message["v"]) > MAX_KEYS:
+            raise WireError("the message is not of the agreed form")
         return {self.decode(key, depth): self.decode(value, depth) for key, value in message["v"]}
 
     def _int(self, message: dict[str, Any], depth: int) -> int:
@@ -341,7 +369,7 @@ class _Decoder:
         name, *parts = tree
         if name == "Symbol":
             text, assumptions = parts
-            if type(text) is not str or len(text) > 100 or not set(assumptions) <= set(ASSUMPTIONS):
+            if type(text) is not str or not SYMBOL.fullmatch(text) or not set(assumptions) <= set(ASSUMPTIONS):
                 raise WireError("the symbol is not of the agreed form")
             return sympy.Symbol(text, **dict.fromkeys(assumptions, True))
         if name in ("Integer", "Rational"):
