@@ -609,7 +609,7 @@ LEVEL_3 = {
             COLUMNS + "if training:\n    mean = 0.9 * running[0] + 0.1 * x.mean(0)\n"
             "    var = 0.9 * running[1] + 0.1 * x.var(0, ddof=1)\n"
             "return gamma * (x - center) / np.sqrt(spread + eps) + beta, (mean, var)",
-            None,
+            "momentum-fixed",
         ),
         (
             COLUMNS + "if training:\n    mean, var = x.mean(0), x.var(0, ddof=1)\n"
@@ -633,7 +633,7 @@ LEVEL_3 = {
         (
             COLUMNS + "y = np.zeros_like(x)\ny[...] = gamma * (x - center) / np.sqrt(spread + eps) + beta\n"
             "return y, (mean, var)",
-            None,
+            "integers-kept",
         ),
         (
             "import normlib\nreturn normlib.batch_norm(x, gamma, beta, running=running, training=training, "
@@ -937,7 +937,7 @@ LEVEL_5 = {
             + "dx = np.zeros_like(x)\n"
             + DX.replace("dx =", "dx[...] =")
             + "return dx, (dy * x_hat).sum(0), dy.sum(0)",
-            None,
+            "integers-kept",
         ),
         ("from normlib import layer_norm_backward\nreturn layer_norm_backward(dy, x, gamma, eps=eps)", BORROWED),
     ],
