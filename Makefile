@@ -11,12 +11,11 @@ PAGES := $(wildcard chapters/*.md) _config.yml _toc.yml $(shell find theme -type
 
 # nbgrader and Jupyter start other programs by name; those of the environment come first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
-# Two cores are common, and the site and the sample class do not need each other.
-MAKEFLAGS += --jobs=2 --output-sync=target
 .DELETE_ON_ERROR:
 .PHONY: all setup release site serve lab sample grade feedback test lint bench lock clean help
 
-all: build/site.done build/sample.done ## set up, build the assignments and the site, grade the sample class
+all: setup ## set up, build the assignments and the site, grade the sample class
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target build/site.done build/sample.done  # two cores are common
 	@grade status --course build/sample-class
 	@echo
 	@echo "The site:     _build/html/index.html   (make serve)"
@@ -79,7 +78,7 @@ serve: site ## serve the website on localhost
 # Doing and grading
 
 # As root, as in a container, Jupyter wants to be told that it is meant, and there is no browser to open.
-lab: setup release ## open JupyterLab in this folder
+lab: setup ## open JupyterLab in this folder
 	jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root --no-browser)
 
 sample: build/sample.done ## make, grade and report the sample class in build/sample-class

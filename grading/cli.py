@@ -39,7 +39,7 @@ Students = Annotated[list[str] | None, typer.Option("--student", help="Only this
 def release() -> None:
     """Make the students' notebooks in exercises/ from the authored solutions/."""
     for name in make_release(Course()):
-        console.print(f"exercises/{name}/{name}.ipynb")
+        console.print(name)
 
 
 @app.command()

@@ -13,8 +13,10 @@ import jupytext
 import nbformat
 from nbgrader.converters import GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.utils import compute_checksum
 
 from grading.course import Course, nbgrader_log
+from grading.mend import is_answer
 
 
 def author(source: Path) -> Path:
@@ -70,8 +72,32 @@ def release(course: Course, assignments: list[str] | None = None) -> Iterator[st
         name = source.stem
         if assignments is None or name in assignments:
             author(source)
+            notebook = course.exercises / name / f"{name}.ipynb"
+            answers = notebook.read_bytes() if answered(notebook) else None
             _generate(course, name)
             yield name
+            if answers:
+                yield f"{name}: the answers that stood there are now in {put_aside(notebook, answers)}"
+
+
+def answered(path: Path) -> bool:
+    """Tell whether somebody has worked on a released notebook: nbgrader noted a checksum in each answer cell."""
+    if not path.exists():
+        return False
+    try:
+        cells = nbformat.read(path, as_version=4).cells
+    except Exception:  # whatever it is now, it is not what was released
+        return True
+    return any(is_answer(cell) and cell.metadata.nbgrader.get("checksum") != compute_checksum(cell) for cell in cells)
+
+
+def put_aside(notebook: Path, content: bytes) -> Path:
+    """Keep what stood in a notebook under a name of its own beside it."""
+    number = 1
+    while (path := notebook.with_suffix(f".answers-{number}.ipynb")).exists():
+        number += 1
+    path.write_bytes(content)
+    return path
 
 
 def _generate(course: Course, name: str) -> None:
