@@ -77,7 +77,7 @@ def release(course: Course, assignments: list[str] | None = None) -> Iterator[st
             _generate(course, name)
             yield name
             if answers:
-                yield f"{name}: the answers that stood there are now in {put_aside(notebook, answers)}"
+                yield f"{name}: the answers that stood there are now in {put_aside(course, name, answers)}"
 
 
 def answered(path: Path) -> bool:
@@ -91,10 +91,11 @@ def answered(path: Path) -> bool:
     return any(is_answer(cell) and cell.metadata.nbgrader.get("checksum") != compute_checksum(cell) for cell in cells)
 
 
-def put_aside(notebook: Path, content: bytes) -> Path:
-    """Keep what stood in a notebook under a name of its own beside it."""
-    number = 1
-    while (path := notebook.with_suffix(f".answers-{number}.ipynb")).exists():
+def put_aside(course: Course, name: str, content: bytes) -> Path:
+    """Keep what stood in a released notebook; nbgrader empties the notebook's own folder."""
+    folder, number = course.root / "answers", 1
+    folder.mkdir(exist_ok=True)
+    while (path := folder / f"{name}-{number}.ipynb").exists():
         number += 1
     path.write_bytes(content)
     return path

@@ -19,7 +19,7 @@ def test_answers_that_stand_in_a_released_notebook_are_put_aside(tmp_path):
         next(cell for cell in notebook.cells if cell.id == "ex-2-1-answer").source = f"mean = {number}"
         nbformat.write(notebook, path)
         told = list(release(course, [L2]))[1]
-        aside = path.with_name(f"{L2}.answers-{number}.ipynb")
+        aside = tmp_path / "answers" / f"{L2}-{number}.ipynb"
         assert str(aside) in told
         assert f"mean = {number}" in aside.read_text()
         assert path.read_bytes() == clean
@@ -31,4 +31,4 @@ def test_a_damaged_released_notebook_is_put_aside_too(tmp_path):
     path.parent.mkdir(parents=True)
     path.write_text("{")
     assert len(list(release(course, [L2]))) == 2
-    assert path.with_name(f"{L2}.answers-1.ipynb").read_text() == "{"
+    assert (tmp_path / "answers" / f"{L2}-1.ipynb").read_text() == "{"
