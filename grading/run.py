@@ -12,6 +12,7 @@ import json
 import logging
 import shutil
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -166,6 +167,7 @@ def run(
                 future = client.submit(grade, job.hand_in, plugin, pure=False, retries=2)
                 sent[future.key] = job
                 results.add(future)
+            await_result(client, results)
             back = [(sent.pop(future.key), outcome(result)) for future, result in results.next_batch()]
             more, jobs = take(looked_at, AHEAD * sum(client.nthreads().values()) - len(sent))
             yield from more
@@ -301,6 +303,23 @@ def graders(client: Client, grader: Grader, name: str) -> Iterator[str]:
     finally:
         with suppress(Exception):  # the scheduler may be gone
             client.unregister_worker_plugin(name)
+
+
+def await_result(client: Client, results: as_completed) -> None:
+    """Wait until something has come back.
+
+    Raises
+    ------
+    CannotGrade
+        If there have been no workers for some time.
+    """
+    seen = asked = time.monotonic()
+    while not results.has_ready():
+        time.sleep(0.005)
+        if (now := time.monotonic()) > asked + 1:
+            asked, seen = now, now if client.nthreads() else seen
+            if now > seen + PATIENCE:
+                raise CannotGrade("No worker is left. Start some, and run the same command again to go on.")
 
 
 def outcome(result: Any) -> Outcome:
