@@ -76,6 +76,12 @@ STANDARDIZE_WRONG: dict[str, dict[str, Any]] = {
 AXIS_WRONG: dict[str, dict[str, Any]] = {"wrong-axis": {"axis": 0}, "whole-array": {"axis": None}}
 
 
+def _unit(x: Any, eps: float = 0.0) -> np.ndarray:
+    """A centered row divided by its length, as if its squares were only summed."""
+    deviation = x - np.mean(x, axis=-1, keepdims=True)
+    return deviation / np.sqrt(np.sum(deviation**2, axis=-1, keepdims=True) + eps)
+
+
 def _with(**switches: Any) -> Any:
     """A layer_norm(x, gamma, beta, eps) that takes one wrong turn."""
 
@@ -91,11 +97,11 @@ def _on_row(**switches: Any) -> Any:
 
 
 def _row(rng: np.random.Generator, size: int = 4) -> np.ndarray:
-    """A row of small integers, uneven, so that no two ways of averaging agree."""
+    """A row of small integers but 0, uneven, so that no two ways of averaging agree."""
     while True:
         row = rng.integers(-9, 10, size).astype(float)
         skew = np.mean((row - row.mean()) ** 3)
-        if abs(row.mean()) > 0.3 and abs(skew) > 5 and len(set(row)) == size:
+        if abs(row.mean()) > 0.3 and abs(skew) > 5 and len(set(row)) == size and np.all(row):
             return row
 
 
@@ -115,6 +121,11 @@ EPS = (1e-5, 1e-3, 1e-6, 1e-5, 1e-5)  # one for each of `_batch`, so that no sin
 
 def _integers(rng: np.random.Generator) -> np.ndarray:
     return np.stack([_row(rng), _row(rng)]).astype(int)
+
+
+def _rounding(path: Any) -> tuple:
+    """A path that rounds its result to 2, 3 or 4 decimals."""
+    return tuple(lambda *given, d=d: np.round(path(*given), d) for d in (2, 3, 4))
 
 
 def _truncated(path: Any) -> Any:
@@ -231,10 +242,13 @@ LEVEL_1 = (
                 "the shape of γ for H = 768, a tuple",
                 lambda H: np.array([H]),
                 {
-                    "per-example": lambda B, H: np.array([B, H]),
+                    "per-example": (lambda B, H: np.array([B, H]), lambda B: np.array([B])),
                     "scalars": (lambda: np.array([1]), lambda: np.array([]), lambda: np.array(1)),
                     "matrix-parameters": lambda H: np.array([H, H]),
-                    "not-one-axis": (lambda H: np.array(H), lambda H: np.array([1, H]), lambda H: np.array([H, 1])),
+                    "not-one-axis": (
+                        *(lambda H: np.array(H), lambda H: np.array([1, H]), lambda H: np.array([H, 1])),
+                        *(lambda H: np.array([1, 1, H]), lambda H: np.array([H, 1, 1])),
+                    ),
                 },
                 decimals=0,
             ),
@@ -247,7 +261,7 @@ LEVEL_1 = (
                     "scalars": lambda: 2,
                     "x-hat-learned": lambda H: 3 * H,
                     "per-example": lambda H, B: 2 * H * B,
-                    "matrix-parameters": lambda H: 2 * H * H,
+                    "matrix-parameters": (lambda H: 2 * H * H, lambda H: H * H),
                 },
                 decimals=0,
             ),
@@ -259,7 +273,7 @@ LEVEL_1 = (
                     "one-vector": lambda H: H,
                     "scalars": lambda H: 2,
                     "x-hat-learned": lambda H: 3 * H,
-                    "matrix-parameters": lambda H: 2 * H * H,
+                    "matrix-parameters": (lambda H: 2 * H * H, lambda H: H * H),
                 },
                 calls=lambda rng: [(768,), (int(rng.integers(5, 900)),), (int(rng.integers(1000, 9000)),)],
             ),
@@ -333,6 +347,7 @@ LEVEL_1 = (
                     "eps-missing": lambda variance, eps: np.sqrt(variance),
                     "variance-floor": lambda variance, eps: variance + eps,
                     "eps-squared": lambda variance, eps: np.sqrt(variance + eps**2),
+                    "rounded-inside": _rounding(lambda variance, eps: np.sqrt(variance + eps)),
                 },
                 calls=_denominator_calls,
             ),
@@ -363,6 +378,8 @@ LAYER_NORM = Quantity(
         "eps-missing": lambda x, gamma, beta, eps: recipe(x, gamma, beta),
         "eps-fixed": lambda x, gamma, beta, eps: recipe(x, gamma, beta, 1e-5),
         "integers-kept": _truncated(recipe),
+        "rounded-inside": _rounding(recipe),
+        "sum-of-squares": lambda x, gamma, beta, eps: gamma * _unit(x, eps) + beta,
         "gamma-beta-swapped": lambda x, gamma, beta, eps: recipe(x, beta, gamma, eps),
         "gamma-before-standardizing": (
             lambda x, gamma, beta, eps: recipe(gamma * x + beta, eps=eps),
@@ -395,7 +412,7 @@ LEVEL_2 = (
                 {
                     "sum-for-mean": lambda x: x.sum(),
                     "rms-for-mean": lambda x: np.sqrt(np.mean(x**2)),
-                    "ddof-1": lambda x: x.sum() / (x.size - 1),
+                    "count-off": lambda x: x.sum() / (x.size - 1),
                 },
             ),
             Quantity(
@@ -416,6 +433,7 @@ LEVEL_2 = (
                 lambda x: recipe(x),
                 {
                     **{name: _on_row(**switches) for name, switches in STANDARDIZE_WRONG.items()},
+                    "sum-of-squares": lambda x: _unit(x),
                     "sign-flipped": lambda x: -recipe(x),
                 },
             ),
@@ -427,6 +445,12 @@ LEVEL_2 = (
                     **{name: _with(**switches) for name, switches in {**STANDARDIZE_WRONG, **AXIS_WRONG}.items()},
                     "sign-flipped": lambda x: -recipe(x),
                     "integers-kept": _truncated(recipe),
+                    "rounded-inside": _rounding(recipe),
+                    "sum-of-squares": lambda x: _unit(x),
+                    "eps-not-asked": (
+                        *(lambda x, eps=eps: recipe(x, eps=eps) for eps in (1e-5, 1e-6, 1e-8)),
+                        *(lambda x, eps=eps: recipe(x, eps=eps, outside=True) for eps in (1e-5, 1e-6)),
+                    ),
                 },
                 calls=lambda rng: [(x,) for x in _batch(rng)],
                 own=True,
@@ -483,6 +507,7 @@ LEVEL_2 = (
                     "ddof-1": lambda gamma: abs(gamma) * np.sqrt(4 / 3),
                     "variance-for-std": lambda gamma: gamma**2,
                     "gamma-beta-swapped": lambda beta: abs(beta),
+                    "negative-spread": lambda gamma: -abs(gamma),
                     "no-scaling": lambda x, gamma: gamma * x.std(),
                 },
             ),
@@ -930,8 +955,8 @@ LEVEL_3 = (
 
 
 def _sort_pairs(pairs: np.ndarray) -> np.ndarray:
-    """Order the rows, since a set of solutions has no order."""
-    return pairs[np.lexsort(pairs.T)] if pairs.ndim == 2 else pairs
+    """Order the rows by γ, since a set of solutions has no order."""
+    return pairs[np.lexsort(pairs.T[::-1])] if pairs.ndim == 2 else pairs
 
 
 def _both(mean: float, std: float) -> np.ndarray:
@@ -976,7 +1001,7 @@ LEVEL_4 = (
                     "no-root": lambda x: np.mean(x**2),
                     "std-for-rms": lambda x: x.std(),
                     "sum-for-mean": lambda x: np.sqrt(np.sum(x**2)),
-                    "ddof-1": lambda x: np.sqrt(np.sum(x**2) / (x.size - 1)),
+                    "count-off": lambda x: np.sqrt(np.sum(x**2) / (x.size - 1)),
                 },
             ),
             Quantity(
@@ -1024,7 +1049,8 @@ LEVEL_4 = (
                         x, gamma, 0, eps, spread="rms", center=False, outside=True
                     ),
                     "eps-missing": lambda x, gamma, eps: recipe(x, gamma, 0, 0, spread="rms", center=False),
-                    "ddof-1": lambda x, gamma, eps: recipe(x, gamma, 0, eps, spread="rms", center=False, ddof=1),
+                    "count-off": lambda x, gamma, eps: recipe(x, gamma, 0, eps, spread="rms", center=False, ddof=1),
+                    "rounded-inside": _rounding(lambda x, gamma, eps: rms_norm(x, gamma, eps=eps)),
                     "wrong-axis": lambda x, gamma, eps: recipe(x, gamma, 0, eps, spread="rms", center=False, axis=0),
                     "whole-array": lambda x, gamma, eps: recipe(
                         x, gamma, 0, eps, spread="rms", center=False, axis=None
@@ -1060,7 +1086,6 @@ LEVEL_4 = (
                 {
                     "branch-factor": lambda x, fx: fx[0] / x[0],
                     "factor-inverted": lambda x, fx: x[0] / (x[0] + fx[0]),
-                    "sum-for-mean": lambda x, fx: np.sum(x + fx),
                 },
             ),
             Quantity(
@@ -1090,6 +1115,7 @@ LEVEL_4 = (
                     "eps-missing": lambda x, fx, eps: recipe(x + fx),
                     "eps-fixed": lambda x, fx, eps: recipe(x + fx, eps=1e-5),
                     "eps-outside-root": lambda x, fx, eps: recipe(x + fx, eps=eps, outside=True),
+                    "variance-for-std": lambda x, fx, eps: recipe(x + fx, eps=eps, root=False),
                     "wrong-axis": lambda x, fx, eps: recipe(x + fx, eps=eps, axis=0),
                     "rms-for-layer": lambda x, fx, eps: recipe(x + fx, eps=eps, spread="rms", center=False),
                 },
@@ -1236,17 +1262,24 @@ def _changed(index: int, path: Any) -> Any:
 
 
 def _attains(answer: np.ndarray, H: int) -> str | None:
+    answer = answer / np.max(np.abs(answer), initial=1e-300)  # so that nothing overflows
     if np.ptp(answer) == 0:
         return "constant-row-extreme"
-    return None if abs(np.max(np.abs(recipe(answer))) - np.sqrt(H - 1)) < 1e-6 else "not-extreme"
+    far = np.abs(answer - np.median(answer))
+    others = np.delete(answer, np.argmax(far))
+    return None if np.ptp(others) <= 1e-9 * np.max(far) else "not-extreme"
 
 
 def _one_outlier(H: int) -> np.ndarray:
     return np.eye(H)[0]
 
 
+def _serving_gaps(x: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float) -> np.ndarray:
+    return recipe(x, eps=eps, axis=0) - (x - mean) / np.sqrt(var + eps)
+
+
 def _train_and_serve(x: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float) -> float:
-    return np.max(np.abs(recipe(x, eps=eps, axis=0) - (x - mean) / np.sqrt(var + eps)))
+    return np.max(np.abs(_serving_gaps(x, mean, var, eps)))
 
 
 BOUND_WRONG = {
@@ -1275,7 +1308,9 @@ def _serving_calls(rng: np.random.Generator) -> list[tuple]:
     calls = []
     for B, size, eps in ((2, 1.0, 1e-5), (5, 3e-3, 1e-5), (3, 1.0, 1e-2)):  # ε matters in two
         x, mean, var = rng.normal(2.0, 1.0, (B, 3)) * [1, -1, 2], rng.normal(0, 1, 3), rng.uniform(0.2, 3, 3)
-        calls.append((size * x, size * mean, size**2 * var, eps))
+        gaps = _serving_gaps(size * x, size * mean, size**2 * var, eps)
+        sign = 1 if (gaps.max() < -gaps.min()) == (B == 2) else -1  # the largest one is negative in the first, only
+        calls.append((sign * size * x, sign * size * mean, size**2 * var, eps))
     return [*calls, (_integers(rng), rng.normal(0, 1, 4), rng.uniform(0.2, 3, 4), 1e-3)]
 
 
@@ -1409,6 +1444,7 @@ LEVEL_5 = (
                 _expression("t**2/(H - 1)"),
                 {
                     "cauchy-schwarz-missing": _expression("0*t"),
+                    "squares-exact": _expression("H - t**2"),
                     "cauchy-schwarz-divisor": (_expression("t**2/H"), _expression("t**2")),
                 },
             ),
@@ -1478,7 +1514,7 @@ LEVEL_5 = (
                 "the largest |training − inference| of BatchNorm on this batch, one number",
                 _train_and_serve,
                 {
-                    "running-in-layer-norm": lambda: 0.0,
+                    "same-in-both": lambda: 0.0,
                     "signed-gap": lambda x, mean, var, eps: np.max(
                         recipe(x, eps=eps, axis=0) - (x - mean) / np.sqrt(var + eps)
                     ),
@@ -1501,8 +1537,13 @@ LEVEL_5 = (
                 "serving_gap(x, mean, var, eps), BatchNorm's largest |training − inference|, one number",
                 _train_and_serve,
                 {
-                    "signed-gap": lambda x, mean, var, eps: np.max(
-                        recipe(x, eps=eps, axis=0) - (x - mean) / np.sqrt(var + eps)
+                    "same-in-both": lambda x, mean, var, eps: 0.0,
+                    "signed-gap": (
+                        lambda x, mean, var, eps: np.max(_serving_gaps(x, mean, var, eps)),
+                        lambda x, mean, var, eps: np.max(-_serving_gaps(x, mean, var, eps)),
+                    ),
+                    "eps-outside-root": lambda x, mean, var, eps: np.max(
+                        np.abs(recipe(x, eps=eps, axis=0, outside=True) - (x - mean) / (np.sqrt(var) + eps))
                     ),
                     "layer-norm-instead": lambda x, mean, var, eps: np.max(
                         np.abs(recipe(x, eps=eps) - (x - mean) / np.sqrt(var + eps))

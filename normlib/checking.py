@@ -20,7 +20,10 @@ import numpy as np
 from normlib.misconceptions import message
 
 PACKAGE = str(Path(__file__).parent)
-ALIASES = {"γ": "gamma", "β": "beta", "ε": "eps", "μ": "mu", "σ": "sigma", "x̂": "x_hat", "xhat": "x_hat"}
+ALIASES = {
+    **{"γ": "gamma", "β": "beta", "ε": "eps", "μ": "mu", "σ": "sigma", "x̂": "x_hat", "xhat": "x_hat"},
+    **{"scaling": "scale", "shifting": "shift", "one_feature": "one feature", "one-feature": "one feature"},
+}
 
 
 CHANGED = "your function changed its input. Make a new array instead, as in x = x - mean."
@@ -291,14 +294,14 @@ def _check_value(quantity: Quantity, given: dict[str, Any], answer: Any) -> None
                 _refuse(name)
     _require_shape(answer, right, quantity.says)
     _require_finite(answer, right)
-    raise Refused("wrong", difference(answer, right, quantity.decimals))
+    raise Refused("wrong", difference(quantity.clean(answer), quantity.clean(right), quantity.decimals))
 
 
 def _check_function(quantity: Quantity, given: dict[str, Any], function: Any) -> None:
     if not callable(function):
         raise Refused("type", f"this must be a function, not {_kind(function)}.")
     calls = quantity.calls(np.random.default_rng(given["seed"]))
-    answers = [_call(quantity, function, arguments) for arguments in calls]
+    answers = [_call(quantity, function, arguments, hidden=bool(given["seed"])) for arguments in calls]
     if quantity.holds:
         for arguments, answer in zip(calls, answers, strict=True):
             _require_shape(answer, quantity.right(*arguments), quantity.says)
@@ -315,7 +318,7 @@ def _check_function(quantity: Quantity, given: dict[str, Any], function: Any) ->
         _refuse_output(quantity, arguments, answer, right)
 
 
-def _call(quantity: Quantity, function: Callable[..., Any], arguments: tuple) -> Any:
+def _call(quantity: Quantity, function: Callable[..., Any], arguments: tuple, hidden: bool) -> Any:
     """Call the student's function on a copy of the arguments and bring the result into plain form."""
     right = quantity.right(*copy.deepcopy(arguments))
     own = copy.deepcopy(arguments)
@@ -323,10 +326,11 @@ def _call(quantity: Quantity, function: Callable[..., Any], arguments: tuple) ->
     try:
         with np.errstate(all="ignore"), Borrowing() as borrowing:
             answer = function(*own)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if getattr(function, "changed", False):
             raise Refused("changed-input", CHANGED) from None
-        raise Refused("error", f"stopped with {type(error).__name__} {where}: {_short(error)}") from None
+        text = "" if hidden else f": {_short(error)}"  # it could show the numbers of a hidden test
+        raise Refused("error", f"stopped with {type(error).__name__} {where}{text or '.'}") from None
     # a function that runs in another process, as when a class is graded, notes whether it borrowed there
     borrowed = borrowing.seen or getattr(function, "borrowed", False)
     if quantity.own and (borrowed or _module(function).startswith("normlib")):
@@ -374,7 +378,7 @@ def _refuse_output(quantity: Quantity, arguments: tuple, answer: Any, right: Any
         if not _agree(one, other):
             _require_shape(one, other, f"{part} {where}")
             _require_finite(one, other)
-            raise Refused("wrong", f"{part} is wrong {where}: {difference(one, other, 8)}")
+            raise Refused("wrong", f"{part} is wrong {where}: {difference(one, other)}")
 
 
 def _refuse(misconception: str | None) -> None:
@@ -394,16 +398,21 @@ def plain(answer: Any, like: Any, says: str) -> Any:
         If its type cannot be read as what is asked for.
     """
     if isinstance(like, frozenset):
-        return _names(answer, says)
+        return _names(answer, says, like)
     if _symbolic(like):
         return _expression(answer, says)
     if _symbolic(answer) and getattr(answer, "is_number", False):
-        answer = float(answer)
+        try:
+            answer = float(answer)
+        except TypeError:
+            raise Refused("type", f"this is {_kind(answer)}, not a real number. Give {says}.") from None
     if isinstance(answer, str | bytes | dict | set | frozenset | bool | np.bool_) or callable(answer):
         raise Refused("type", f"this is {_kind(answer)}. Give {says}.")
     try:
         array = np.array(answer, subok=False)
         if array.dtype.kind == "O":  # numbers that NumPy does not know, such as SymPy's or fractions
+            if any(value is None for value in array.flat):
+                raise Refused("missing", f"partly empty: there is a None in it. Give {says}.")
             array = array.astype(np.float64)
     except (TypeError, ValueError):
         raise Refused("type", f"this ({_kind(answer)}) cannot be read as numbers. Give {says}.") from None
@@ -441,30 +450,36 @@ def resembles(answer: Any, wrong: Any, right: Any, decimals: int) -> bool:
     return same(answer, wrong, decimals)
 
 
-def difference(answer: Any, right: Any, decimals: int) -> str:
-    """Say how far off a wrong answer is, too coarsely to give the right one away."""
+def difference(answer: Any, right: Any, decimals: int | None = None) -> str:
+    """Say where an answer is wrong, and of a function's result (no `decimals`) how far, but never what is right."""
     if isinstance(right, frozenset):
         extra, missing = len(answer - right), len(right - answer)
         return f"{extra} too many and {missing} missing. Look at each one again."
     if _symbolic(right):
         return "this is not equal to the right expression for all values of its symbols."
     right = np.asarray(right, dtype=float)
-    error = np.abs(answer - right)
-    if np.nanmax(error) <= 50 * 10.0**-decimals and 0 < decimals < 8:
+    if decimals and _rounded(answer, right, decimals):
         return f"close, but not to {decimals} decimals. Keep more digits on the way."
-    if right.ndim == 0:
-        side = "large" if answer > right else "small"
-        return f"too {side}, by about {_coarse(float(error), float(np.abs(right)))}."
-    # a function is held to a tolerance of its own, so that no entry may be off by this one
-    bad = ~_near(answer, right, _tolerance(right, decimals))
-    first = tuple(int(i) for i in np.argwhere(bad)[0]) if bad.any() else (0,) * right.ndim
-    place = first[0] if len(first) == 1 else first
-    worst = _coarse(float(np.nanmax(error)), float(np.nanmax(np.abs(right))))
-    return f"{int(bad.sum())} of {right.size} entries are off, the first at index {place}, the worst by about {worst}."
+    bad = ~_near(answer, right, _tolerance(right, 8 if decimals is None else decimals))
+    worst = "" if decimals is not None else f", the worst by about {_worst(answer, right)}"
+    if right.size == 1:
+        side = {1: "too large", -1: "too small"}.get(np.sign(answer - right).item(), "not right")
+        return f"{side}{worst.replace('the worst ', '')}."
+    first = tuple(int(i) for i in np.argwhere(bad)[0])
+    count = f"{int(bad.sum())} of {right.size} entries {'is' if bad.sum() == 1 else 'are'} off"
+    return f"{count}, the first at index {first[0] if len(first) == 1 else first}{worst}."
 
 
-def _coarse(error: float, scale: float) -> str:
-    """One significant digit: relative where that makes sense, absolute near zero."""
+def _rounded(answer: np.ndarray, right: np.ndarray, decimals: int) -> bool:
+    """Tell whether an answer is the right one with a digit or two too few, or just misses the last one."""
+    steps = {decimals: 5 * 10.0**-decimals, decimals - 1: 1e-9, decimals - 2: 1e-9}
+    return any(np.all(_near(answer, right.round(d), room)) for d, room in steps.items() if d > 0)
+
+
+def _worst(answer: np.ndarray, right: np.ndarray) -> str:
+    """The largest error in one significant digit: relative where that makes sense, absolute near zero."""
+    error = np.abs(answer - right)
+    error, scale = np.max(error[np.isfinite(error)], initial=0.0), np.max(np.abs(right), initial=0.0)
     value, unit = (100 * error / scale, " %") if scale > 1e-12 else (error, "")
     return f"{float(f'{value:.0e}'):g}{unit}"
 
@@ -499,7 +514,8 @@ def _explains(quantity: Quantity, path: Callable[..., Any], calls: list[tuple], 
 
 def _require_shape(answer: Any, right: Any, says: str) -> None:
     if np.shape(answer) != np.shape(right):
-        raise Refused("shape", f"the shape is {np.shape(answer)}, and {np.shape(right)} is asked for: {says}.")
+        asked = np.shape(right) or "one number, not a list,"
+        raise Refused("shape", f"the shape is {np.shape(answer)}, and {asked} is asked for: {says}.")
 
 
 def _require_finite(answer: Any, right: Any) -> None:
@@ -512,9 +528,12 @@ def _require_finite(answer: Any, right: Any) -> None:
             )
 
 
-def _names(answer: Any, says: str) -> frozenset[str]:
+def _names(answer: Any, says: str, like: frozenset[str]) -> frozenset[str]:
     if isinstance(answer, str):
-        answer = [answer]
+        letters = answer.isalpha() and all(len(name) == 1 for name in like)
+        answer = list(answer) if letters else answer.split(",")
+    if answer == {} and isinstance(answer, dict):
+        raise Refused("type", "this is an empty dict. An empty set is written set().")
     if not isinstance(answer, set | frozenset | list | tuple) or not all(isinstance(name, str) for name in answer):
         raise Refused("type", f"this is {_kind(answer)}. Give {says}.")
     lowered = (name.strip().lower() for name in answer)
@@ -532,9 +551,11 @@ def _symbolic(value: Any) -> bool:
 def _expression(answer: Any, says: str) -> Any:
     import sympy  # noqa: PLC0415  half a second that only the proofs need
 
+    if isinstance(answer, np.generic | np.ndarray) and np.ndim(answer) == 0:
+        answer = answer.item()
     if isinstance(answer, int | float) and not isinstance(answer, bool):
         return sympy.Float(answer) if isinstance(answer, float) else sympy.Integer(answer)
-    if not isinstance(answer, sympy.Expr):
+    if not isinstance(answer, sympy.Expr) or not all(isinstance(s, sympy.Symbol) for s in answer.free_symbols):
         raise Refused("type", f"this is {_kind(answer)}, not a SymPy expression. Give {says}.")
     if sum(1 for _, _ in zip(sympy.preorder_traversal(answer), range(2001), strict=False)) > 2000:
         raise Refused("type", "this expression is very long. Write it in the few symbols of the task.")
@@ -553,9 +574,10 @@ def _same_at(point: dict[str, float], *expressions: Any) -> bool:
         expression.subs({symbol: point[symbol.name] for symbol in expression.free_symbols}).evalf(25)
         for expression in expressions
     ]
-    if not all(value.is_number for value in values):
+    try:
+        first, second = map(complex, values)
+    except TypeError:  # infinite, or of other symbols
         return False
-    first, second = map(complex, values)
     return abs(first - second) <= 1e-12 * max(1.0, abs(second))
 
 
@@ -606,7 +628,8 @@ def _describe(arguments: tuple) -> str:
 def _kind(value: Any) -> str:
     name = type(value).__name__
     names = {"str": "text", "bool": "True or False", "function": "a function", "method": "a function"}
-    return names.get(name, f"{'an' if name[0] in 'aeiou' else 'a'} {name}")
+    names |= {"ndarray": "an array", "StandIn": "a function"}
+    return names.get(name, f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}")
 
 
 def _short(error: Exception) -> str:

@@ -25,6 +25,7 @@ LEVEL_1 = {
     "learned": [
         '{"β", "γ"}',
         '["gamma", "beta"]',
+        '"gamma, beta"',
         '("beta", "gamma")',
         'frozenset(["gamma", "beta"])',
         '{"Gamma", " beta "}',
@@ -196,7 +197,14 @@ LEVEL_3 = {
         f"(lambda r: (r - r.mean()) / r.std())(100 - 2 * {ROW})",
         "np.float32([1.34164, 0.44721, -0.44721, -1.34164])",
     ],
-    "erased": ['["scale", "shift"]', '("shift", "scale")', '{"Shift", "SCALE"}', 'frozenset({"shift", "scale"})'],
+    "erased": [
+        '["scale", "shift"]',
+        '"shift, scale"',
+        '{"shifting", "scaling"}',
+        '("shift", "scale")',
+        '{"Shift", "SCALE"}',
+        'frozenset({"shift", "scale"})',
+    ],
     "feature_factors": [
         "[10, 1, 1, 1]",
         "(1, 1, 1, 0.1)",
@@ -327,6 +335,8 @@ LEVEL_4 = {
     ],
     "solutions": [
         "[(-4, 10), (4, 10)]",
+        "[(4, 10.000000001), (-4, 10)]",
+        "[(4, 10), (-4, 10.000000001)]",
         "{(4, 10), (-4, 10)}",
         "np.array([[4.0, 10], [-4, 10]])",
         "((4, 10), (-4, 10))",
@@ -418,14 +428,15 @@ LEVEL_5 = {
     "maximizer": [
         "return [5] * (H - 1) + [-2]",
         "return np.eye(H)[-1]",
+        "return [1e300] + [0] * (H - 1)",
         "return np.arange(H) == 0 if False else (np.arange(H) == 0) * 7.0",
         "row = np.full(H, 3)\nrow[H // 2] = 100\nreturn row",
         "return tuple([1e3] + [0] * (H - 1))",
         "row = np.ones(H, dtype=np.float32)\nrow[0] = -1\nreturn row",
     ],
-    "true_statements": ['["a", "c", "e"]', '("e", "c", "a")', '{"A", "C", "E"}', 'set("ace")'],
+    "true_statements": ['["a", "c", "e"]', '("e", "c", "a")', '{"A", "C", "E"}', 'set("ace")', '"ace"', '"a, c, e"'],
     "batch_norm_gap": ["4 / 3", "1.3333", "np.float32(1.33333)", "np.array(1.33333)"],
-    "layer_norm_gap": ["0", "0.0", "-0.0", "np.array(0)", "1e-17", "np.float32(0)"],
+    "layer_norm_gap": ["0", "0.0", "-0.0", "np.array(0)", "np.int64(0)", "1e-17", "np.float32(0)"],
     "serving_gap": [
         "train = (x - x.mean(0)) / np.sqrt(x.var(0) + eps)\nserve = (x - mean) / np.sqrt(var + eps)\n"
         "return max(abs(t - s) for t, s in zip(train.ravel(), serve.ravel()))",
