@@ -20,7 +20,6 @@ from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_raw_cell
 
 LARGEST = 20_000_000  # bytes; an assignment with plots is a hundred times smaller
 
@@ -276,22 +275,25 @@ def _between(cells: list, chosen: dict[str, int]) -> dict[str | None, list[Noteb
 
 def _plain(cell: NotebookNode) -> NotebookNode:
     """A cell without marks, tags and outputs."""
-    make = {"code": new_code_cell, "markdown": new_markdown_cell}.get(cell.cell_type, new_raw_cell)
-    return _with_pictures(make(cell.source), cell)
-
-
-def _with_pictures(new: NotebookNode, cell: NotebookNode) -> NotebookNode:
-    """Keep the pictures pasted into a text cell: a proof on paper is an answer."""
-    if new.cell_type == "markdown" and isinstance(cell.get("attachments"), dict):
-        new["attachments"] = cell["attachments"]
-    return new
+    return _new(cell.cell_type if cell.cell_type in ("code", "markdown") else "raw", cell, {})
 
 
 def _restored(released: NotebookNode, cell: NotebookNode) -> NotebookNode:
     """The released cell, with the student's text if it is an answer."""
-    make = new_code_cell if released.cell_type == "code" else new_markdown_cell
-    kept = cell if is_answer(released) else released
-    return _with_pictures(make(kept.source, metadata=dict(released.metadata)), kept)
+    return _new(released.cell_type, cell if is_answer(released) else released, released.metadata)
+
+
+def _new(kind: str, cell: NotebookNode, metadata: dict[str, Any]) -> NotebookNode:
+    """A cell with this one's text, and the pictures pasted into it: a proof on paper is an answer.
+
+    nbformat's functions for that check each cell against the schema, which takes longer than all the mending.
+    """
+    new = NotebookNode(cell_type=kind, source=cell.source, metadata=NotebookNode(metadata))
+    if kind == "code":
+        new.update(outputs=[], execution_count=None)
+    elif kind == "markdown" and isinstance(cell.get("attachments"), dict):
+        new["attachments"] = cell["attachments"]
+    return new
 
 
 def _twin(cell: NotebookNode, waiting: list[NotebookNode], ours: set[str]) -> int | None:

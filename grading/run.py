@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
+from importlib.util import find_spec
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ import dask
 import nbformat
 from distributed import Client, LocalCluster, as_completed
 from distributed.scheduler import KilledWorker
+from distributed.security import Security
 from distributed.utils import get_mp_context
 from nbgrader.utils import parse_utc
 
@@ -41,6 +43,8 @@ AHEAD = 2  # hand-ins for each worker, so that none waits while another one's re
 LOCAL = {
     "distributed.worker.multiprocessing-method": "forkserver",
     "distributed.worker.profile.enabled": False,
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
     "distributed.scheduler.worker-ttl": "30s",  # a worker that hangs is replaced
     "distributed.scheduler.allowed-failures": 2,  # of the workers that one hand-in may end
 }
@@ -143,7 +147,7 @@ def run(
     CannotGrade
         If submissions cannot be contained, there are no workers, or another run is at work on this class.
     """
-    students = students or course.students()
+    students = list(dict.fromkeys(students or course.students()))
     config = course.config()
     if trust:
         config.Run.trust_submissions = True
@@ -160,18 +164,21 @@ def run(
             return
         client = stack.enter_context(pool(min(workers, len(pairs)), scheduler))
         plugin = stack.enter_context(graders(client, Grader(masters, config), f"grading {course.root}"))
-        results, sent = as_completed(with_results=True, raise_errors=False, loop=client.loop), {}
-        while jobs or sent:
+        results, sent, back = as_completed(with_results=True, raise_errors=False, loop=client.loop), {}, []
+        while True:
+            more, others = take(looked_at, AHEAD * sum(client.nthreads().values()) - len(sent) - len(jobs))
+            jobs += others
             clear(course, sheets, jobs)
             for job in jobs:
                 future = client.submit(grade, job.hand_in, plugin, pure=False, retries=2)
                 sent[future.key] = job
                 results.add(future)
+            yield from [*more, *write(course, sheets, back)]  # while the workers are busy
+            if not sent:
+                return
             await_result(client, results)
-            back = [(sent.pop(future.key), outcome(result)) for future, result in results.next_batch()]
-            more, jobs = take(looked_at, AHEAD * sum(client.nthreads().values()) - len(sent))
-            yield from more
-            yield from write(course, sheets, back)
+            back = [(sent.pop(future.key), received(result)) for future, result in results.next_batch()]
+            jobs = []
 
 
 # Getting hand-ins out
@@ -257,8 +264,9 @@ def pool(workers: int, scheduler: str) -> Iterator[Client]:
         try:
             client = Client(scheduler, timeout=PATIENCE)
             client.wait_for_workers(1, timeout=PATIENCE)
-        except (OSError, TimeoutError) as error:
-            raise CannotGrade(f"No Dask scheduler with workers answers at {scheduler}: {error}.") from None
+        except (OSError, TypeError, ValueError):  # Dask's words for no connection, no keys, no such address
+            line = f"No Dask scheduler with workers answers at {scheduler}. Check the address and the keys for TLS."
+            raise CannotGrade(line) from None
         with client:
             yield client
         return
@@ -270,7 +278,11 @@ def pool(workers: int, scheduler: str) -> Iterator[Client]:
             threads_per_worker=1,
             processes=workers > 1,
             memory_limit=None,
-            dashboard_address=None,
+            # nobody else on this machine or its network is to look on or join in
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+            security=Security.temporary() if workers > 1 and find_spec("cryptography") else None,
             silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster) as client,
@@ -322,7 +334,7 @@ def await_result(client: Client, results: as_completed) -> None:
                 raise CannotGrade("No worker is left. Start some, and run the same command again to go on.")
 
 
-def outcome(result: Any) -> Outcome:
+def received(result: Any) -> Outcome:
     """What came of a task: a worker's result, or the error that Dask gives in its place.
 
     Raises

@@ -18,7 +18,7 @@ from distributed import LocalCluster
 from nbgrader.api import Comment, Grade, SubmittedAssignment
 from typer.testing import CliRunner
 
-from grading import cli, run, sample
+from grading import cli, gradebook, run, sample
 from grading.course import HERE, STEMS, CannotGrade, Course
 from grading.release import release
 from grading.sandbox import SandboxMissing
@@ -303,6 +303,57 @@ def test_old_points_do_not_stay_under_a_new_hand_in(hand_ins, graded, fresh, mon
     assert points(fresh) == right(hand_ins[1]) | {"all-right-0": 0}
     assert run.load(fresh, L2, "all-right-0").line == "Not graded yet."
     assert not fresh.autograded("all-right-0", L2).exists()
+
+
+@pytest.mark.parametrize("step", range(5))
+def test_a_kill_at_any_step_of_writing_leaves_nothing_that_vouches_for_wrong_points(hand_ins, fresh, monkeypatch, step):
+    """The steps: points to 0, points, notebook, timestamp, report."""
+    with fresh.gradebook() as book:
+        full = gradebook.Sheet(book, L2, fresh.config()).points
+    outcomes = [Outcome("{}", dict.fromkeys(full, 1.0)), Outcome("[]", dict(full))]
+    for outcome in outcomes:
+        monkeypatch.setattr(run, "grade", lambda hand_in, _, outcome=outcome: outcome)
+        if outcome is outcomes[1]:
+            hand_in(fresh, "ddof-1-0", hand_ins[1]["all-right-0"])
+            with monkeypatch.context() as patch:
+                left = iter(range(step + 1))
+                for where, name in ((gradebook.Sheet, "clear"), (gradebook.Sheet, "write"), (run, "replace")):
+                    patch.setattr(where, name, counted(getattr(where, name), left, step))
+                with pytest.raises(KeyboardInterrupt):
+                    list(run.run(fresh, [L2], ["ddof-1-0"], workers=1, trust=True))
+            assert points(fresh)["ddof-1-0"] == (len(full), 0, 25, 25, 25)[step]
+            assert run.load(fresh, L2, "ddof-1-0").line == "Not graded yet."
+        [report] = run.run(fresh, [L2], ["ddof-1-0"], workers=1, trust=True)
+        assert report.outcome == "graded"
+        assert points(fresh)["ddof-1-0"] == sum(outcome.scores.values())
+        assert fresh.autograded("ddof-1-0", L2).read_text() == outcome.notebook
+
+
+def counted(work, left, last):
+    """Do some work, but end the run instead when it is the last turn's."""
+
+    def step(*args):
+        if next(left) == last:
+            raise KeyboardInterrupt
+        return work(*args)
+
+    return step
+
+
+# Who else is there
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_only_this_machine_can_reach_a_run(workers):
+    with run.pool(workers, ""):
+        here = psutil.Process()
+        open_ports = [
+            connection.laddr.ip
+            for process in (here, *here.children(recursive=True))
+            for connection in process.net_connections()
+            if connection.status == psutil.CONN_LISTEN
+        ]
+    assert set(open_ports) == {"127.0.0.1"}
 
 
 # Nothing is graded
