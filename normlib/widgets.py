@@ -1,4 +1,4 @@
-"""Interactive parts: the explorer (a widget, and a live figure on the site), sliders, and self-checks in the page."""
+"""Interactive parts: live figures (widgets in JupyterLab that also run on the site), sliders, self-checks on a page."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ import numpy as np
 import traitlets
 
 from normlib import checking, figures
+from normlib.gradients import standardize_jacobian
 from normlib.misconceptions import message
-from normlib.norms import batch_norm, layer_norm, rms_norm
+from normlib.norms import batch_norm, layer_norm, rms_norm, standardize
 
-__all__ = ["Explorer", "normalize", "questions", "self_check", "sliders"]
+__all__ = ["BatchSize", "Circle", "Explorer", "Jacobian", "normalize", "questions", "self_check", "sliders", "source"]
 
 HERE = Path(__file__).parent
 SYMBOLS = {**figures.SYMBOLS, "eps": "ε"}
+COMMENT = re.compile(r"^(?:\s+|//.*\n|/\*\*.*\*/\n)+|(?<=[;,{]) // .*$", re.MULTILINE)  # and indentation
+IMPORT = re.compile(r'^import .* from "\./(\w+)\.js";\n', re.MULTILINE)
 NORMS = {"LayerNorm": "layer", "RMSNorm": "rms", "BatchNorm": "batch"}
 
 # Runs a module written for anywidget on a page without a kernel: it gives it the element's state as its model.
@@ -72,10 +75,51 @@ def normalize(
     return batch_norm(np.array([x, *batch]), scale, shift, eps=eps)[0]
 
 
-class Explorer(anywidget.AnyWidget):
-    """A row of bars to drag, and what LayerNorm, RMSNorm or BatchNorm makes of it.
+def source(name: str) -> str:
+    """Return one of the JavaScript modules beside this file as a single piece, without comments and indentation.
 
-    In JupyterLab it is a widget whose traits follow the figure; on the website the same figure runs by itself.
+    A page without a server cannot import a file, so the modules that it imports stand above it instead.
+
+    Parameters
+    ----------
+    name : str
+        The module, such as "circle".
+
+    Returns
+    -------
+    str
+        Its text without imports.
+    """
+    names, texts = [name], []
+    for each in names:  # grows on the way
+        text = (HERE / f"{each}.js").read_text(encoding="utf-8")
+        names += [found for found in IMPORT.findall(text) if found not in names]
+        text = IMPORT.sub("", text)
+        texts.insert(0, text if each == name else re.sub("^export ", "", text, flags=re.MULTILINE))
+    return COMMENT.sub("", "".join(texts))
+
+
+class Live(anywidget.AnyWidget):
+    """A figure that moves: in JupyterLab a widget whose traits follow it, on the website the same module by itself."""
+
+    colors = traitlets.Dict(figures.COLORS).tag(sync=True)
+
+    def _still(self) -> tuple[figures.Picture, str]:
+        """Return what a page shows without JavaScript: a picture, and a sentence about it."""
+        raise NotImplementedError
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle, metadata = super()._repr_mimebundle_(**kwargs)
+        own = sorted(set(self.trait_names(sync=True)) - set(anywidget.AnyWidget.class_trait_names()))
+        state = {name: getattr(self, name) for name in own if not name.startswith("_")}
+        picture, sentence = self._still()
+        still = f"{picture._repr_html_()}<p>{sentence} With JavaScript, you can move everything in this figure.</p>"
+        name = type(self).__name__.lower()
+        return {**bundle, "text/html": _live(name, self._esm, state, still)}, metadata
+
+
+class Explorer(Live):
+    """A row of bars to drag, and what LayerNorm, RMSNorm or BatchNorm makes of it.
 
     Parameters
     ----------
@@ -94,7 +138,7 @@ class Explorer(anywidget.AnyWidget):
         If `x` or `batch` has another shape, or `eps` is negative.
     """
 
-    _esm = HERE / "explorer.js"
+    _esm = source("explorer")
 
     x = traitlets.List(traitlets.CFloat(), [2.0, 4.0, 6.0, 8.0], minlen=2, maxlen=8).tag(sync=True)
     gamma = traitlets.CFloat(1.0).tag(sync=True)
@@ -102,7 +146,6 @@ class Explorer(anywidget.AnyWidget):
     eps = traitlets.CFloat(1e-5, min=0.0).tag(sync=True)
     norm = traitlets.Enum(list(NORMS.values()), "layer").tag(sync=True)
     batch = traitlets.List(traitlets.List(traitlets.CFloat())).tag(sync=True)
-    colors = traitlets.Dict(figures.COLORS).tag(sync=True)
 
     @traitlets.default("batch")
     def _batch(self) -> list[list[float]]:
@@ -122,21 +165,144 @@ class Explorer(anywidget.AnyWidget):
         names = ("norm", "gamma", "beta", "eps", "batch")
         return normalize(self.x, **{name: getattr(self, name) for name in names})
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle, metadata = super()._repr_mimebundle_(**kwargs)
-        names = ("x", "gamma", "beta", "eps", "norm", "batch", "colors")
-        state = {name: getattr(self, name) for name in names}
-        picture = figures.steps(self.x, self.gamma, self.beta, self.eps or 1e-12)._repr_html_()
-        still = f"{picture}<p>LayerNorm of this row. With JavaScript, you can move everything in this figure.</p>"
-        return {**bundle, "text/html": _live("explorer", state, still)}, metadata
+    def _still(self) -> tuple[figures.Picture, str]:
+        return figures.steps(self.x, self.gamma, self.beta, self.eps or 1e-12), "LayerNorm of this row."
 
 
-def _live(name: str, state: dict[str, Any], still: str) -> str:
-    """Put a module of this package on a page: `still` is what it shows without JavaScript."""
-    source = json.dumps((HERE / f"{name}.js").read_text(encoding="utf-8"), ensure_ascii=False).replace("</", "<\\/")
+class Circle(Live):
+    """A row of three as a point in space: onto the plane Σ = 0, onto the circle of radius √3, and the gradient there.
+
+    Parameters
+    ----------
+    x : list of float
+        The row, 3 features.
+
+    Raises
+    ------
+    traitlets.TraitError
+        If `x` does not have three numbers.
+    """
+
+    _esm = source("circle")
+
+    x = traitlets.List(traitlets.CFloat(), [4.0, 5.0, 0.0], minlen=3, maxlen=3).tag(sync=True)
+
+    @property
+    def x_hat(self) -> np.ndarray:
+        """The standardized row at ε = 0, shape (3,)."""
+        return standardize(self.x)
+
+    def _still(self) -> tuple[figures.Picture, str]:
+        drawn = np.isfinite(self.x_hat).all()  # a constant row has no place on the circle
+        return figures.circle(self.x if drawn else (4, 5, 0)), "A row of three on its way to the circle."
+
+
+class Jacobian(Live):
+    """A row of bars to drag, and the Jacobian of its standardization as a heat map with the sums of its rows.
+
+    Parameters
+    ----------
+    x : list of float
+        The row, 2 to 6 features.
+
+    Raises
+    ------
+    traitlets.TraitError
+        If `x` has fewer than 2 or more than 6 numbers.
+    """
+
+    _esm = source("jacobian")
+
+    x = traitlets.List(traitlets.CFloat(), [2.0, 4.0, 6.0, 8.0], minlen=2, maxlen=6).tag(sync=True)
+
+    @property
+    def jacobian(self) -> np.ndarray:
+        """The derivatives ∂x̂ᵢ/∂xⱼ at ε = 0, shape (H, H)."""
+        return standardize_jacobian(self.x)
+
+    def _still(self) -> tuple[figures.Picture, str]:
+        constant = not np.isfinite(self.jacobian).all()
+        return figures.jacobian_heatmap(self.x, eps=1e-5 if constant else 0.0), "The Jacobian of this row."
+
+
+class BatchSize(Live):
+    """A batch of 1 to 8 examples, and what BatchNorm and LayerNorm make of the first in training and in inference.
+
+    Parameters
+    ----------
+    x : list of list of float, shape (B, H)
+        All examples, 2 to 8, with 2 to 6 features each.
+    size : int
+        How many of them, from the first on, are in the batch.
+    mean, var : list of float, shape (H,)
+        The running statistics for inference. Without them those of all examples, the variance with divisor B − 1.
+    eps : float
+        Added to the variance, inside the root.
+
+    Raises
+    ------
+    traitlets.TraitError
+        If the shapes do not fit, `size` is less than 1 or more than B, or `eps` is not above 0.
+    """
+
+    _esm = source("batch")
+
+    x = traitlets.List(traitlets.List(traitlets.CFloat(), minlen=2, maxlen=6), minlen=2, maxlen=8).tag(sync=True)
+    size = traitlets.CInt(4, min=1).tag(sync=True)
+    mean = traitlets.List(traitlets.CFloat()).tag(sync=True)
+    var = traitlets.List(traitlets.CFloat(min=0.0)).tag(sync=True)
+    eps = traitlets.CFloat(1e-5, min=1e-12).tag(sync=True)
+
+    @traitlets.default("x")
+    def _x(self) -> list[list[float]]:
+        first = [[2, 4, 6, 8], [1, 7, 4, 10], [5, 1, 7, 6], [3, 2, 9, 1]]
+        rest = [[6, 3, 2, 7], [4, 8, 5, 3], [0, 5, 8, 9], [7, 6, 3, 4]]
+        return [[float(v) for v in row] for row in first + rest]
+
+    @traitlets.default("mean")
+    def _mean(self) -> list[float]:
+        return np.mean(self.x, axis=0).tolist()
+
+    @traitlets.default("var")
+    def _var(self) -> list[float]:
+        return np.var(self.x, axis=0, ddof=1).tolist()
+
+    @traitlets.validate("x", "mean", "var", "size")
+    def _check_shape(self, proposal: dict[str, Any]) -> Any:
+        name, value = proposal["trait"].name, proposal["value"]
+        x = value if name == "x" else self.x
+        rows = [*x, value] if name in {"mean", "var"} else x
+        if len({len(row) for row in rows}) > 1:
+            raise traitlets.TraitError("the rows of x, mean and var must have equally many numbers")
+        if name == "size" and value > len(x):
+            raise traitlets.TraitError(f"size must be from 1 to {len(x)}")
+        return value
+
+    @property
+    def outputs(self) -> dict[str, np.ndarray]:
+        """The first example as BatchNorm gives it in "training" and "inference", and as LayerNorm does ("layer")."""
+        served, _ = batch_norm(self.x[:1], running=(self.mean, self.var), training=False, eps=self.eps)
+        return {
+            "training": batch_norm(self.x[: self.size], eps=self.eps)[0],
+            "inference": served[0],
+            "layer": layer_norm(self.x[0], eps=self.eps),
+        }
+
+    def _still(self) -> tuple[figures.Picture, str]:
+        values = {name: f"({', '.join(map(figures.number, row))})" for name, row in self.outputs.items()}
+        sentence = (
+            f"With a batch of {self.size}, BatchNorm turns the first example into {values['training']} in training and "
+            f"into {values['inference']} in inference; LayerNorm gives {values['layer']} in both."
+        )
+        return figures.grid(len(self.x), len(self.x[0])), sentence
+
+
+def _live(name: str, module: str, state: dict[str, Any], still: str) -> str:
+    """Put a module on a page: `still` is what it shows without JavaScript."""
+    text = json.dumps(module, ensure_ascii=False).replace("</", "<\\/")
     data = html.escape(json.dumps(state, ensure_ascii=False))
     css_class = f"normlib-{name}"
-    loader = LOADER.replace("NAME", css_class).replace("SOURCE", source)
+    loader = LOADER.replace("NAME", css_class).replace("SOURCE", text)
     return f'<div class="{css_class}" data-state="{data}">{still}</div>{loader}'
 
 
@@ -200,7 +366,7 @@ class SelfCheck:
     def _repr_html_(self) -> str:
         state = {"exercise": self.exercise, "questions": self.questions}
         still = f"<p>With JavaScript, you can check your answers here; in a notebook with <code>{self!r}</code>.</p>"
-        return _live("selfcheck", state, still)
+        return _live("selfcheck", source("selfcheck"), state, still)
 
 
 def self_check(exercise: str) -> SelfCheck:

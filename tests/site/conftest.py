@@ -7,7 +7,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from pages import HTML, PAGES, ROOT
+from pages import HTML, PAGES
+
+from normlib import widgets
 
 
 @pytest.fixture(scope="session")
@@ -67,7 +69,7 @@ def run_module(browser):
     page = browser.new_page()
 
     def run_module(name, expression, argument):
-        source = (ROOT / "normlib" / f"{name}.js").read_text(encoding="utf-8")
+        source = widgets.source(name)
         script = f"""async ([source, argument]) => {{
           const m = await import("data:text/javascript," + encodeURIComponent(source));
           return {expression};

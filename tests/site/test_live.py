@@ -1,0 +1,457 @@
+"""The circle, the Jacobian and the batch sizes in a real browser: numbers, mouse, touch, keyboard, and motion."""
+
+import json
+
+import numpy as np
+import pytest
+import traitlets
+
+from normlib import batch_norm, layer_norm, standardize, standardize_jacobian
+from normlib.widgets import BatchSize, Circle, Jacobian, source
+
+ANALYSIS, MASTERY = "chapters/level-3-analysis.html", "chapters/level-5-mastery.html"
+PLACES = [(ANALYSIS, "circle"), (ANALYSIS, "batchsize"), (MASTERY, "circle"), (MASTERY, "jacobian")]
+
+
+def close(found, expected):
+    """Whether both agree to 1e-9 of the largest number."""
+    expected = np.asarray(expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+    return True
+
+
+def random_row(seed, size):
+    rng = np.random.default_rng(seed)
+    return 10.0 ** rng.integers(-3, 4) * rng.normal(rng.normal(0, 3), 1, size)
+
+
+# What the modules compute
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("seed", range(12))
+def test_circle_computes_what_normlib_computes(run_module, seed):
+    x = random_row(seed, 3)
+    found = run_module("circle", "m.compute(argument)", {"x": x.tolist()})
+    assert close(found["mu"], x.mean())
+    assert close(found["sigma"], x.std())
+    assert close(found["centered"], x - x.mean())
+    assert close(found["x_hat"], standardize(x))
+    assert close(found["gradient"], standardize_jacobian(x))
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("seed", range(12))
+def test_jacobian_computes_what_normlib_computes(run_module, seed):
+    x = random_row(seed, 2 + seed % 5)
+    found = run_module("jacobian", "m.compute(argument)", {"x": x.tolist()})
+    right = standardize_jacobian(x)
+    assert close(found["x_hat"], standardize(x))
+    np.testing.assert_allclose(found["jacobian"], right, rtol=1e-9, atol=1e-9 / x.std())
+    np.testing.assert_allclose(found["sums"], 0, atol=1e-9 / x.std())
+    np.testing.assert_allclose(found["weighted"], 0, atol=1e-9 * np.abs(x).max() / x.std())
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("seed", range(12))
+def test_batch_size_computes_what_normlib_computes(run_module, seed):
+    rng = np.random.default_rng(seed)
+    x = np.array([random_row(100 * seed + i, 2 + seed % 5) for i in range(8)])
+    mean, var, eps = rng.normal(size=x.shape[1]), rng.uniform(0.1, 9, x.shape[1]), 10.0 ** rng.integers(-8, 0)
+    size = int(rng.integers(1, 9))
+    state = {"x": x.tolist(), "size": size, "mean": mean.tolist(), "var": var.tolist(), "eps": eps}
+    found = run_module("batch", "m.compute(argument)", state)
+    served, _ = batch_norm(x[:1], running=(mean, var), training=False, eps=eps)
+    np.testing.assert_allclose(found["training"], batch_norm(x[:size], eps=eps)[0], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found["inference"], served[0], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found["layer"], layer_norm(x[0], eps=eps), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.browser
+def test_a_constant_row_has_no_direction(run_module):
+    for name in ("circle", "jacobian"):
+        for value in (7, 0.1):  # the mean of three times 0.1 is not 0.1 in the first pass
+            assert np.isnan(run_module(name, "m.compute(argument).x_hat", {"x": [value] * 3})).all()
+
+
+# On the page
+
+
+class Figure:
+    """A live figure of a page, unfolded and in sight."""
+
+    def __init__(self, page, name, index=0):
+        self.page = page
+        page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
+        self.box = page.locator(f".normlib-{name}").nth(index)
+        self.box.locator(".nl-live").wait_for()
+        self.box.scroll_into_view_if_needed()
+
+    def values(self, selector):
+        found = self.box.locator(selector).evaluate_all("(all) => all.map((each) => each.dataset.value)")
+        return np.array([float(number) for text in found for number in text.split(",")])
+
+    def press(self, name):
+        self.box.get_by_role("button", name=name, exact=True).click()
+
+    def says(self):
+        return self.box.locator("[role=status]").text_content()
+
+
+class OnCircle(Figure):
+    def __init__(self, page):
+        super().__init__(page, "circle")
+        self.handle = self.box.get_by_role("slider", name="x − μ")
+        self.plane = self.box.locator("svg").nth(1)
+
+    def x(self):
+        return self.values("input[type=range]")
+
+    def agrees(self):
+        x_hat = self.values(".nl-numbers")
+        assert close(x_hat, standardize(self.x()))
+        return True
+
+    def arrow(self):
+        """Where the gradient's arrow begins and ends, and the middle of the circle, in the picture's units."""
+        ends = "(line) => ['x1', 'y1', 'x2', 'y2'].map((name) => Number(line.getAttribute(name)))"
+        return self.plane.locator("line").last.evaluate(ends), (150, 135)
+
+    def point(self, across, up):
+        """A place in the plane, from its middle, as a share of half its width, in pixels of the window."""
+        box = self.plane.bounding_box()
+        half = box["width"] / 2
+        return box["x"] + half * (1 + across), box["y"] + box["height"] / 2 - half * up
+
+
+@pytest.fixture
+def circle(open_page):
+    return OnCircle(open_page(ANALYSIS))
+
+
+@pytest.mark.browser
+def test_circle_follows_its_coordinates(circle):
+    assert circle.x().tolist() == [4, 5, 0]
+    for j in range(3):
+        before = circle.x()
+        circle.box.locator(f"input[name=x{j + 1}]").focus()
+        for _ in range(3):
+            circle.page.keyboard.press("ArrowRight")
+        assert circle.x() == pytest.approx(before + 0.3 * np.eye(3)[j])
+        assert circle.agrees()
+
+
+@pytest.mark.browser
+def test_circle_turns_by_keyboard(circle):
+    circle.handle.focus()
+    start = circle.x()
+    for key, degrees in (("ArrowRight", 5), ("ArrowUp", 5), ("ArrowLeft", -5), ("PageDown", -30), ("PageUp", 30)):
+        before = float(circle.handle.get_attribute("aria-valuenow"))
+        circle.page.keyboard.press(key)
+        assert float(circle.handle.get_attribute("aria-valuenow")) == before + degrees
+        assert circle.x().mean() == pytest.approx(start.mean())
+        assert circle.x().std() == pytest.approx(start.std())
+        assert circle.agrees()
+    assert "x̂ = (" in circle.handle.get_attribute("aria-valuetext")
+    assert circle.handle.evaluate("(element) => document.activeElement === element")
+
+
+@pytest.mark.browser
+def test_circle_follows_the_mouse_and_reaches_the_bound(circle):
+    box = circle.handle.locator("circle").last.bounding_box()
+    circle.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    circle.page.mouse.down()
+    circle.page.mouse.move(*circle.point(0.4, -0.1), steps=4)
+    assert circle.x().mean() == pytest.approx(3)
+    assert circle.agrees()
+    assert circle.says() == ""
+    circle.page.mouse.move(*circle.point(0.01, 0.5), steps=4)  # almost straight up, where x̂₁ is largest
+    x = circle.x()
+    assert x[1] == pytest.approx(x[2])
+    assert standardize(x)[0] == pytest.approx(np.sqrt(2))
+    assert "√2" in circle.says()
+    circle.page.mouse.up()
+    circle.page.mouse.move(*circle.point(-0.3, 0))
+    assert circle.x().tolist() == x.tolist()  # nothing moves after the button is up
+    assert circle.agrees()
+
+
+@pytest.mark.browser
+def test_circle_follows_a_finger(open_page):
+    circle = OnCircle(open_page(ANALYSIS, width=360, has_touch=True))
+    circle.plane.scroll_into_view_if_needed()
+    box = circle.handle.locator("circle").last.bounding_box()
+    start = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+    end = dict(zip("xy", circle.point(-0.3, 0.2), strict=True))
+    touch = circle.page.context.new_cdp_session(circle.page)
+    for kind, points in (("touchStart", [start]), ("touchMove", [end]), ("touchEnd", [])):
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    circle.page.wait_for_function("Number(document.querySelector('.normlib-circle input').dataset.value) !== 4")
+    x = circle.x()
+    assert x[2] > x[1]  # to the left: towards the third axis
+    assert circle.agrees()
+
+
+@pytest.mark.browser
+def test_shift_and_scale_move_the_row_and_nothing_else(circle):
+    x_hat = circle.values(".nl-numbers")
+    for name in ("shift it", "scale it", "shift it", "scale it"):
+        before = circle.x()
+        circle.press(name)
+        change = circle.x() - before if name == "shift it" else circle.x() / before
+        assert change == pytest.approx(np.full(3, change[0]))
+        assert abs(change[0] - (name == "scale it")) > 0.5
+        assert circle.values(".nl-numbers") == pytest.approx(x_hat)
+        assert circle.says().endswith("x̂ did not move.")
+        assert circle.box.locator(".nl-glow").count() == 2
+        assert circle.agrees()
+    circle.press("reset")
+    assert circle.x().tolist() == [4, 5, 0]
+    assert circle.box.locator(".nl-glow").count() == 0
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["shift it", "scale it"])
+def test_what_is_played_glows_and_comes_back(circle, name):
+    circle.page.emulate_media(reduced_motion="no-preference")
+    first = circle.box.locator("input").first
+    x_hat = circle.values(".nl-numbers")
+    circle.press(name)
+    circle.page.wait_for_function("(input) => input.dataset.value < 3", arg=first.element_handle())
+    assert circle.box.locator(".nl-glow").count() == 2
+    assert circle.values(".nl-numbers") == pytest.approx(x_hat)
+    circle.page.wait_for_function("!document.querySelector('.nl-glow')")
+    assert circle.x().tolist() == [4, 5, 0]
+
+
+@pytest.mark.browser
+def test_a_hand_on_a_slider_ends_what_is_played(circle):
+    circle.page.emulate_media(reduced_motion="no-preference")
+    circle.press("shift it")
+    circle.box.locator("input[name=x1]").focus()
+    circle.page.keyboard.press("End")
+    assert circle.box.locator(".nl-glow").count() == 0
+    circle.page.wait_for_timeout(100)
+    assert circle.x().tolist() == [10, 5, 0]
+
+
+@pytest.mark.browser
+def test_gradient_lies_along_the_circle_and_ends_at_the_bound(circle):
+    for j, name in enumerate(("x̂₁", "x̂₂", "x̂₃")):
+        circle.box.get_by_label(name, exact=True).check()
+        shown = circle.box.locator(f".nl-numbers span:has-text('∇{name}') b").text_content()
+        gradient = [float(v) for v in shown.strip("()").replace("−", "-").split(",")]
+        assert gradient == pytest.approx(standardize_jacobian([4, 5, 0])[j], rel=1e-3)
+        (x1, y1, x2, y2), (x, y) = circle.arrow()
+        assert (x2 - x1) * (x1 - x) + (y2 - y1) * (y1 - y) == pytest.approx(0, abs=1e-6)  # across the ray
+    circle.press("to the bound")
+    assert np.abs(circle.values(".nl-numbers")).max() == pytest.approx(np.sqrt(2))
+    assert circle.values(".nl-numbers").argmax() == 1  # where (4, 5, 0) is largest
+    assert circle.plane.locator("circle[fill-opacity='1']").count() == 1
+    circle.box.get_by_label("x̂₂", exact=True).check()
+    assert "its length = 0" in circle.box.locator(".nl-numbers").text_content()
+
+
+class HeatMap(Figure):
+    def __init__(self, page, index=1):
+        super().__init__(page, "jacobian", index)
+
+    def agrees(self):
+        x, shown = self.values("[role=slider] text"), self.values("svg[role=img] text[data-value]")
+        H = x.size
+        jacobian, sums = shown[: H * H].reshape(H, H), shown[H * H :]
+        np.testing.assert_allclose(jacobian, standardize_jacobian(x), rtol=1e-9, atol=1e-9 / x.std())
+        np.testing.assert_allclose(sums, 0, atol=1e-9)
+        return True
+
+
+@pytest.mark.browser
+def test_ten_times_larger_is_ten_times_flatter(open_page):
+    figure = HeatMap(open_page(MASTERY))
+    entry = figure.box.locator("svg[role=img] text[data-value]").first
+    assert entry.text_content() == "0.1342"
+    assert figure.agrees()
+    figure.press("×10")
+    assert entry.text_content() == "0.01342"
+    assert figure.says() == "∂x̂₁/∂x₁ went from 0.1342 to 0.01342; x̂ did not move."
+    assert figure.values("[role=slider] text").tolist() == [20, 40, 60, 80]
+    assert figure.agrees()
+    for name, still in (("+100", True), ("÷10", True), ("one outlier", False)):
+        figure.press(name)
+        assert figure.says().endswith("x̂ did not move." if still else "x̂ moved.")
+        assert figure.agrees()
+    figure.press("reset")
+    assert entry.text_content() == "0.1342"
+
+
+@pytest.mark.browser
+def test_sums_of_the_rows_are_shown_as_zero(open_page):
+    figure = HeatMap(open_page(MASTERY), 0)
+    figure.press("×10")
+    texts = figure.box.locator("svg[role=img] text[data-value]").all_text_contents()
+    assert texts[16:] == ["0"] * 8
+    assert "row 1: (0.01974" in figure.box.locator("svg[role=img]").get_attribute("aria-label")
+
+
+@pytest.mark.browser
+def test_jacobian_follows_keyboard_mouse_and_finger(open_page):
+    figure = HeatMap(open_page(MASTERY, width=360, has_touch=True), 0)
+    bar = figure.box.get_by_role("slider", name="x, feature 2")
+    bar.focus()
+    for key, change in (("ArrowUp", 1), ("ArrowRight", 1), ("ArrowDown", -1), ("ArrowLeft", -1), ("PageUp", 1)):
+        before = figure.values("[role=slider] text")
+        figure.page.keyboard.press(key)
+        after = figure.values("[role=slider] text")
+        assert np.sign(after - before).tolist() == [0, change, 0, 0]
+        assert float(bar.get_attribute("aria-valuenow")) == after[1]
+        assert figure.agrees()
+    for key, name in (("Home", "aria-valuemin"), ("End", "aria-valuemax")):
+        figure.page.keyboard.press(key)
+        assert float(bar.get_attribute(name)) == figure.values("[role=slider] text")[1]
+    box = bar.bounding_box()
+    middle = box["x"] + box["width"] / 2
+    figure.page.mouse.move(middle, box["y"] + 0.3 * box["height"])
+    figure.page.mouse.down()
+    figure.page.mouse.move(middle, box["y"] + 0.9 * box["height"], steps=4)
+    figure.page.mouse.up()
+    low = figure.values("[role=slider] text")[1]
+    assert low < 0
+    figure.page.mouse.move(middle, box["y"])
+    assert figure.values("[role=slider] text")[1] == low
+    box = figure.box.get_by_role("slider", name="x, feature 3").bounding_box()
+    figure.page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + 0.8 * box["height"])
+    assert figure.values("[role=slider] text")[2] < 0
+    assert figure.agrees()
+
+
+class Batch(Figure):
+    def __init__(self, page):
+        super().__init__(page, "batchsize")
+        self.state = json.loads(self.box.get_attribute("data-state"))
+
+    def outputs(self, panel):
+        """Training and inference of BatchNorm (panel 2) or LayerNorm (panel 3), each (H,)."""
+        shown = self.values(f".nl-pair > div:nth-child({panel + 1}) text")
+        return shown.reshape(-1, 2).T
+
+    def agrees(self):
+        x = np.array(self.state["x"])
+        x[0] = self.values("[role=slider] text")
+        training, inference = self.outputs(2)
+        running = self.state["mean"], self.state["var"]
+        served, _ = batch_norm(x[:1], running=running, training=False)
+        np.testing.assert_allclose(training, batch_norm(x[: self.state["size"]])[0], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(inference, served[0], rtol=1e-9, atol=1e-9)
+        for same in self.outputs(3):
+            np.testing.assert_allclose(same, layer_norm(x[0]), rtol=1e-9, atol=1e-9)
+        return True
+
+
+@pytest.fixture
+def batch(open_page):
+    return Batch(open_page(ANALYSIS))
+
+
+@pytest.mark.browser
+def test_each_batch_size_changes_batch_norm_alone(batch):
+    assert batch.agrees()
+    layer = batch.outputs(3)
+    for size in (8, 2, 1, 4):
+        before, inference = batch.outputs(2)
+        batch.box.get_by_label(str(size), exact=True).check()
+        batch.state["size"] = size
+        assert batch.agrees()
+        assert np.abs(batch.outputs(2)[0] - before).max() > 0.1
+        assert (batch.outputs(2)[1] == inference).all()
+        assert (batch.outputs(3) == layer).all()
+        assert "LayerNorm's by 0." in batch.says()
+
+
+@pytest.mark.browser
+def test_in_a_batch_of_one_training_loses_the_example(batch):
+    batch.box.get_by_label("1", exact=True).check()
+    batch.state["size"] = 1
+    assert "In training BatchNorm returns 0" in batch.says().replace("A batch of one: in", "In")
+    bar = batch.box.get_by_role("slider", name="x, feature 1")
+    box = bar.bounding_box()
+    batch.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 0.8 * box["height"])
+    batch.page.mouse.down()
+    batch.page.mouse.up()
+    assert batch.values("[role=slider] text")[0] < 0
+    assert batch.agrees()
+    assert (batch.outputs(2)[0] == 0).all()
+    bar.focus()
+    batch.page.keyboard.press("PageUp")
+    assert batch.agrees()
+
+
+@pytest.mark.browser
+def test_louder_company_changes_batch_norm_alone(batch):
+    training, inference = batch.outputs(2)
+    layer = batch.outputs(3)
+    batch.press("the others ×10")
+    batch.state["x"] = [row if i == 0 else [10 * v for v in row] for i, row in enumerate(batch.state["x"])]
+    assert batch.agrees()
+    assert np.abs(batch.outputs(2)[0] - training).max() > 0.1
+    assert (batch.outputs(2)[1] == inference).all()
+    assert (batch.outputs(3) == layer).all()
+    batch.press("reset")
+    assert batch.outputs(2)[0] == pytest.approx(training)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("path", "name"), PLACES)
+def test_shows_a_picture_without_javascript(open_page, path, name):
+    page = open_page(path, java_script_enabled=False)
+    figure = page.locator(f".normlib-{name}").first
+    assert figure.locator("svg[role=img]").first.is_visible()
+    assert "With JavaScript" in figure.locator("p").text_content()
+
+
+# In Python
+
+
+@pytest.mark.parametrize("name", ["circle", "jacobian", "batch"])
+def test_module_is_small_and_whole(name):
+    text = source(name)
+    assert len(text.encode()) < 15_000
+    assert "import " not in text
+    assert text.count("export default") == 1
+
+
+def test_python_side_agrees():
+    x = random_row(4, 3)
+    assert close(Circle(x=x.tolist()).x_hat, (x - x.mean()) / x.std())
+    jacobian = Jacobian(x=[2, 4, 6, 8]).jacobian
+    assert jacobian[0, 0] == pytest.approx(0.3 / np.sqrt(5))
+    outputs = BatchSize(size=1).outputs
+    assert outputs["training"].tolist() == [0, 0, 0, 0]
+    assert outputs["layer"] == pytest.approx(np.array([-3, -1, 1, 3]) / np.sqrt(5 + 1e-5))
+    assert outputs["inference"][0] == pytest.approx((2 - 3.5) / np.sqrt(6 + 1e-5))  # 2, 1, 5, 3, 6, 4, 0, 7
+
+
+@pytest.mark.parametrize("widget", [Circle(), Circle(x=[7, 7, 7]), Jacobian(), Jacobian(x=[1, 1]), BatchSize()])
+def test_every_widget_displays(widget):
+    bundle, _ = widget._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+    assert "data-state=" in bundle["text/html"]
+    assert 'role="img"' in bundle["text/html"]
+
+
+@pytest.mark.parametrize(
+    ("widget", "wrong"),
+    [
+        (Circle, {"x": [1, 2]}),
+        (Jacobian, {"x": [1]}),
+        (Jacobian, {"x": [1] * 7}),
+        (BatchSize, {"size": 0}),
+        (BatchSize, {"size": 9}),
+        (BatchSize, {"x": [[1, 2], [1, 2, 3]]}),
+        (BatchSize, {"mean": [1, 2]}),
+        (BatchSize, {"var": [1, 2, 3, -1]}),
+        (BatchSize, {"eps": 0.0}),
+    ],
+)
+def test_python_side_refuses_what_does_not_fit(widget, wrong):
+    with pytest.raises(traitlets.TraitError):
+        widget(**wrong)
