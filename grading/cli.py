@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from distributed.deploy.spec import close_clusters
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -78,7 +81,7 @@ def run(
     or killed goes on where it was when it is started again.
     """
     klass = released(course, assignment)
-    students = student or klass.students()
+    students = known(klass, student)
     found = running.run(
         klass, [assignment], students, force=force, workers=workers, scheduler=scheduler, trust=trust_submissions
     )
@@ -94,7 +97,7 @@ def run(
 def feedback(assignment: Assignment, course: Folder = HERE, student: Students = None) -> None:
     """Write the feedback pages of an assignment."""
     klass = released(course, assignment)
-    pairs = [(assignment, name) for name in student or klass.students()]
+    pairs = [(assignment, name) for name in known(klass, student)]
     pages = [page for page in write_pages(klass, pairs) if page]
     console.print(f"{len(pages)} pages in {course / 'feedback'}")
 
@@ -106,13 +109,20 @@ def export(course: Folder = HERE) -> None:
 
 
 @app.command()
-def status(course: Folder = HERE) -> None:
-    """Say for each assignment how far the grading is."""
+def status(
+    assignment: Annotated[str | None, typer.Argument(help="Only this one, with a line for whoever needs it.")] = None,
+    course: Folder = HERE,
+) -> None:
+    """Say in a line for each assignment how far the grading is."""
     klass = Course(course.resolve())
     if not (students := klass.students()):
         console.print(f"Nobody has handed anything in; submissions belong into {klass.root / 'submitted'}.")
-    for assignment in klass.assignments():
-        show(klass, [running.load(klass, assignment, name) for name in students])
+    for name in klass.assignments():
+        reports = [running.load(klass, name, student) for student in students]
+        if assignment == name:
+            show(klass, reports)
+        elif assignment is None and (line := summary(rows_of(klass, reports))):
+            console.print(line)
 
 
 @app.command()
@@ -150,6 +160,8 @@ def followed(reports: Iterator[Report], total: int) -> list[Report]:
         disable=not sys.stderr.isatty(),
         transient=True,
     )
+    for name in ("distributed", "tornado", "asyncio"):  # what they say of a run that ends early helps nobody
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         with line:
             task = line.add_task("", total=total, rate=0.0, attention=0)
@@ -162,6 +174,7 @@ def followed(reports: Iterator[Report], total: int) -> list[Report]:
         print(error, file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
+        atexit.unregister(close_clusters)  # the run has closed its own
         print(f"Stopped after {len(done)} of {total}. Run the same command again to go on.", file=sys.stderr)
         sys.exit(130)
     return sorted(done, key=lambda report: (report.assignment, report.student))
@@ -177,35 +190,50 @@ def released(course: Path, assignment: str) -> Course:
     return klass
 
 
+def known(course: Course, students: list[str] | None) -> list[str]:
+    """The students asked for, or the whole class; a name that nobody has is said."""
+    everybody = course.students()
+    for name in students or ():
+        if name not in everybody:
+            raise typer.BadParameter(f"There is no student {name!r} in {course.root / 'submitted'}.")
+    return students or everybody
+
+
 def rows_of(course: Course, reports: list[Report]) -> list[dict[str, Any]]:
     """Put reports on one assignment and the scores together."""
     scores = running.scores(course, reports[0].assignment) if reports else {}
     nothing = (0.0, next(iter(scores.values()), (0, 0.0))[1], False)
     names = ("score", "max_score", "needs_manual_grade")
-    return [asdict(one) | dict(zip(names, scores.get(one.student, nothing), strict=True)) for one in reports]
+    return [
+        {**asdict(one), "attention": one.attention, **dict(zip(names, scores.get(one.student, nothing), strict=True))}
+        for one in reports
+    ]
+
+
+def summary(rows: list[dict[str, Any]]) -> str:
+    """One line about an assignment; empty if nobody has handed it in."""
+    handed_in = [one for one in rows if one["outcome"] != "missing"]
+    if not handed_in:
+        return ""
+    mean = sum(one["score"] for one in handed_in) / len(handed_in)
+    by_hand = sum(one["needs_manual_grade"] for one in handed_in)
+    attention = sum(one["attention"] for one in handed_in)
+    return (
+        f"{rows[0]['assignment']}: {len(handed_in)} handed in, mean {mean:.1f} of {handed_in[0]['max_score']:g}, "
+        f"{by_hand} to grade by hand, {attention} to look at"
+    )
 
 
 def show(course: Course, reports: list[Report]) -> None:
-    """Print one assignment: how many, the mean, and a line for everybody who is not simply graded."""
+    """Print one assignment: the summary, and a line for everybody who is not simply graded."""
     rows = rows_of(course, reports)
-    handed_in = [one for one in rows if one["outcome"] != "missing"]
-    if not handed_in:
+    if not (title := summary(rows)):
         return
-    mean = sum(one["score"] for one in handed_in) / len(handed_in)
-    by_hand = sum(one["needs_manual_grade"] for one in handed_in)
-    table = Table(
-        "student",
-        "score",
-        "",
-        title=f"{rows[0]['assignment']}: {len(handed_in)} handed in, {len(rows) - len(handed_in)} not, mean {mean:.1f} "
-        f"of {handed_in[0]['max_score']:g}, {by_hand} with answers to grade by hand",
-        title_justify="left",
-        box=None,
-    )
-    for one in handed_in:
-        if one["outcome"] != "graded":
+    table = Table("student", "score", "", title=title, title_justify="left", box=None)
+    for one in rows:
+        if one["outcome"] not in ("graded", "missing"):
             table.add_row(one["student"], f"{one['score']:g}", one["line"])
-    console.print(table)
+    console.print(table if table.rows else title)
 
 
 if __name__ == "__main__":

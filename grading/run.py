@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import shutil
 import signal
 import time
@@ -292,10 +293,17 @@ def pool(workers: int, scheduler: str) -> Iterator[Client]:
 
 @contextmanager
 def fork_server() -> Iterator[None]:
-    """Start the process that local workers are forked from, with everything imported once."""
+    """Start the process that local workers are forked from, with everything imported once.
+
+    Ctrl-C is for this process alone, which ends the others; they say nothing about it.
+    """
     get_mp_context().set_forkserver_preload(["distributed", "grading.cli"])  # Dask has set its own list now
-    ours = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for this process alone, which ends the others
-    forkserver.ensure_running()
+    ours, terminal = signal.signal(signal.SIGINT, signal.SIG_IGN), os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+        forkserver.ensure_running()
+        os.dup2(terminal, 2)
+    os.close(terminal)
     signal.signal(signal.SIGINT, ours)
     yield
 
