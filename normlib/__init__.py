@@ -3,6 +3,7 @@
 from normlib.checking import check, instance
 from normlib.gradients import layer_norm_backward, numerical_gradient, rms_norm_backward, standardize_jacobian
 from normlib.norms import batch_norm, layer_norm, rms_norm, standardize
+from normlib.practice import practice
 
 __all__ = [
     "batch_norm",
@@ -11,6 +12,7 @@ __all__ = [
     "layer_norm",
     "layer_norm_backward",
     "numerical_gradient",
+    "practice",
     "rms_norm",
     "rms_norm_backward",
     "standardize",

@@ -399,12 +399,12 @@ LEVEL_5 = {
         "g = dy * gamma\n"
         "dx = (H * g - g.sum(1, keepdims=True) - h * (g * h).sum(1, keepdims=True)) / (H * s)\n"
         "return dx.tolist(), (dy * h).sum(axis=0).tolist(), list(dy.sum(axis=0))",
-        "def layer_norm_backward(dout: np.ndarray, x: np.ndarray, gamma: np.ndarray, eps: float = 1e-5):\n"
+        "def layer_norm_backward(upstream: np.ndarray, x: np.ndarray, gamma: np.ndarray, eps: float = 1e-5):\n"
         '    """Backward pass, named otherwise."""\n'
         "    s = np.sqrt(x.var(-1, keepdims=True) + eps)\n    h = (x - x.mean(-1, keepdims=True)) / s\n"
-        "    g = dout * gamma\n    print('shape', g.shape)\n"
+        "    g = upstream * gamma\n    print('shape', g.shape)\n"
         "    dx = (g - g.mean(-1, keepdims=True) - h * np.mean(g * h, axis=-1, keepdims=True)) / s\n"
-        "    return dx, np.sum(dout * h, axis=0), np.sum(dout, axis=0)",
+        "    return dx, np.sum(upstream * h, axis=0), np.sum(upstream, axis=0)",
     ],
     "others_sum": ["-t", "0 - t", "-1 * t", "t - 2 * t", "(H - 1) * (-t / (H - 1))"],
     "others_squares": [
