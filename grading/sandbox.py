@@ -17,7 +17,9 @@ from pathlib import Path
 import normlib
 
 HERE = Path(__file__).resolve().parent
-NOBODY = 65534  # as root, the sandbox gives root up first: limits on processes do not bind it
+# As root, the sandbox gives root up first, since limits on processes do not bind it; they count by user, so that each
+# sandbox has one of its own, from a range that nobody uses
+NOBODY = 0x70000000
 
 
 @dataclass(frozen=True)
@@ -103,10 +105,11 @@ def command(descriptor: int) -> list[str]:
     python = [sys.executable, "-s", "-P", "-m", "grading.student", str(descriptor)]
     if os.geteuid() == 0:
         arguments += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+        nobody = NOBODY + os.getpid()
         drop = [
             "setpriv",
-            f"--reuid={NOBODY}",
-            f"--regid={NOBODY}",
+            f"--reuid={nobody}",
+            f"--regid={nobody}",
             "--clear-groups",
             "--no-new-privs",
             "--inh-caps=-all",

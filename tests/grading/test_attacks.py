@@ -10,12 +10,13 @@ import os
 import socket
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from grading.judge import Service
-from grading.sandbox import Limits
+from grading.sandbox import Limits, SandboxMissing
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox needs Linux")
 LIMITS = Limits(cell=4.0, call=2.0, total=40.0, memory=600 * 2**20, scratch=16 * 2**20, processes=32)
@@ -177,6 +178,162 @@ for fd in range(3, 64):
         except OSError: break
 answer = 1
 def square(x): return 0""",
+    "a class that lies about itself": """
+class Yes:
+    __class__ = property(lambda self: int)
+    def __eq__(self, other): return True
+    def __index__(self): return 41
+    __int__ = __hash__ = __index__
+answer = Yes()
+def square(x): return Yes()""",
+    "a class that cannot be asked": """
+class No:
+    @property
+    def __class__(self): raise SystemExit
+    def __getattribute__(self, name): raise KeyboardInterrupt
+answer = No()
+def square(x): return No()""",
+    "NumPy scalar that equals everything": """
+class Yes(np.float64):
+    def __eq__(self, other): return True
+    def __array__(self, *a, **k): return np.array([4.0, 9.0])
+answer = Yes(1)
+def square(x): return Yes(1)""",
+    "a generator, and a function that gives functions": """
+answer = (n for n in [42])
+def square(x):
+    yield 49""",
+    "functions that give functions": """
+answer = lambda: 42
+def square(x): return square""",
+    "an answer that comes late": """
+import time
+answer = 1
+def square(x):
+    try:
+        while True: time.sleep(0.01)
+    except KeyboardInterrupt: return 49 if np.ndim(x) == 0 else np.array([4.0, 9.0])""",
+    "the sending replaced": """
+import gc, grading.wire as wire
+make = wire.encode
+for space in [o for o in gc.get_objects() if isinstance(o, dict) and o.get("encode") is make]:
+    space["encode"] = lambda value, remember: {"t": "object", "v": [10**9, "int", True]}
+wire._Encoder.encode = lambda *a: True
+answer = 1
+def square(x): return 0""",
+    "arrays without their data": """
+import grading.wire as wire
+wire._Encoder.encode = lambda *a: {"t": "array", "d": "<f8", "s": [2**40], "v": b""}
+answer = 1
+def square(x): return 0""",
+    "replies with other numbers": """
+import grading.wire as wire
+send = wire.Channel.send
+wire.Channel.send = lambda self, message, timeout=None: [
+    send(self, {**message, "id": n, "values": {}, "value": True}) for n in range(60)]
+answer = 1
+def square(x): return 0""",
+    "replies that are no replies": """
+import grading.wire as wire
+send = wire.Channel.send
+wire.Channel.send = lambda self, message, timeout=None: send(self, {
+    "id": message["id"], "values": 7, "refused": "answer", "outputs": {"a": 1}, "error": 3, "interrupted": []})
+answer = 1
+def square(x): return 0""",
+    "outputs that are no outputs": """
+import grading.wire as wire, msgpack, os, struct
+send, deep = wire.Channel.send, b"\\x91" * 1000 + b"\\x90"
+def raw(self, message, timeout=None):
+    key = msgpack.packb
+    body = b"\\x82" + key("id") + key(message["id"]) + key("outputs") + b"\\x91\\x82" + key("output_type")
+    body += key("stream") + key("text") + deep
+    self.sock.send(struct.pack("!I", len(body)) + body)
+wire.Channel.send = raw
+answer = 1
+def square(x): return 0""",
+    "a message that is announced and never comes": """
+import os, struct
+for fd in range(3, 64):
+    try: os.write(fd, struct.pack("!I", 2**24))
+    except OSError: pass""",
+    "a message of two million lists": """
+import grading.wire as wire, struct
+def flood(self, message, timeout=None):
+    body = struct.pack("!BI", 0xDD, 2 * 10**6) + bytes([0x90]) * (2 * 10**6)
+    self.sock.setblocking(True)
+    self.sock.sendall(struct.pack("!I", len(body)) + body)
+wire.Channel.send = flood""",
+    "the checking replaced": """
+import normlib.checking as checking
+checking.Borrowing.__exit__ = lambda self, *a: True
+checking.Borrowing.__enter__ = lambda self: setattr(self, "seen", False) or self
+answer = 1
+def square(x): raise AssertionError""",
+    "frames changed by a tracer": """
+import sys
+def tracer(frame, event, arg):
+    for name in ("value", "answer", "expected"):
+        if name in frame.f_locals: frame.f_locals[name] = 49
+    return tracer
+sys.settrace(tracer); sys.setprofile(tracer)
+answer = 1
+def square(x):
+    sys.settrace(tracer)
+    return 0""",
+    "things to do after a cell": """
+import atexit, os
+def answers(*a):
+    get_ipython().user_ns["answer"] = 41
+    get_ipython().user_ns["square"] = lambda x: 0
+for event in ("pre_execute", "post_execute", "pre_run_cell", "post_run_cell"):
+    get_ipython().events.register(event, answers)
+atexit.register(lambda: os.write(3, bytes(100)))
+answers()""",
+    "numbers that collide in a set": """
+answer = {n * (2**61 - 1) for n in range(5000)}
+def square(x): return {n * (2**61 - 1) for n in range(5000)}""",
+    "a symbol whose name is a program": """
+import sympy
+answer = sympy.Symbol("__import__('os')._exit(0)")
+def square(x): return sympy.Symbol("x); raise SystemExit(") + 1""",
+    "products of huge powers": """
+import sympy
+huge = sympy.Pow(10, sympy.Pow(10, 8, evaluate=False), evaluate=False)
+answer = sympy.Mul(huge, sympy.Symbol("x"), 3, evaluate=False)
+def square(x): return sympy.floor(sympy.exp(sympy.exp(22), evaluate=False), evaluate=False)""",
+    "calling oneself for ever": """
+answer = 1
+def square(x): return square(x)""",
+    "names with invisible letters": """
+globals()["answer\u200b"] = 42
+globals()["square\u200d"] = lambda x: x * x""",
+    "a namespace that gives everything": """
+class Space(dict):
+    def __contains__(self, name): return True
+    def __getitem__(self, name): return 1
+get_ipython().user_ns = Space()""",
+}
+FOOLING |= {
+    f"{error} as an answer": f"answer = 1\ndef square(x): raise {error}"
+    for error in (
+        "StopIteration",
+        "MemoryError",
+        "KeyboardInterrupt",
+        "SystemExit(0)",
+        "GeneratorExit",
+        "RecursionError",
+    )
+}
+FOOLING |= {
+    "a traceback without end": """
+def square(x): raise ValueError("x" * 10**8)
+error = None
+for n in range(3000):
+    try:
+        try: raise ValueError("x" * 1000) from error
+        except ValueError as new: raise
+    except ValueError as new: error = new
+raise error""",
 }
 
 
@@ -233,6 +390,83 @@ if os.fork() == 0:
         time.sleep(60)
     os._exit(0)""",
     "recursion": "import sys\nsys.setrecursionlimit(10**8)\ndef f(): return f()\nf()",
+    "kill one's group": "import os, signal; os.kill(0, signal.SIGKILL)",
+    "stop oneself": "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
+    "stop one's group": "import os, signal; os.kill(0, signal.SIGSTOP)",
+    "limits raised": """
+import resource
+for name in ("RLIMIT_AS", "RLIMIT_NPROC", "RLIMIT_FSIZE", "RLIMIT_CPU"):
+    kind = getattr(resource, name)
+    try: resource.setrlimit(kind, (-1, -1))
+    except (ValueError, OSError): continue
+    answer = 42
+    square = lambda x: x * x
+x = [bytearray(2**24) for _ in range(1000)]""",
+    "memory out of the counter's sight": """
+import ctypes, time
+ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+x = bytearray(700 * 2**20)
+time.sleep(1)
+answer = 42
+def square(x): return x * x""",
+    "memory of a thread's child": """
+import os, threading, time
+def work():
+    if os.fork() == 0:
+        x = bytearray(700 * 2**20)
+        time.sleep(2)
+        os._exit(0)
+    time.sleep(2)
+thread = threading.Thread(target=work)
+thread.start(); thread.join()
+answer = 42
+def square(x): return x * x""",
+    "memory that belongs to nobody": """
+import os
+files = []
+for _ in range(80):
+    files.append(os.memfd_create("x"))
+    os.write(files[-1], bytes(10 * 2**20))
+answer = 42
+def square(x): return x * x""",
+    "memory that is let go and stays": """
+import mmap
+held = []
+for _ in range(8):
+    held.append(mmap.mmap(-1, 100 * 2**20))
+    held[-1].write(bytes(100 * 2**20)); held[-1].madvise(mmap.MADV_DONTNEED)
+answer = 42
+def square(x): return x * x""",
+    "memory from /dev/zero": """
+import mmap
+held = []
+file = open("/dev/zero", "r+b")
+for _ in range(8):
+    held.append(mmap.mmap(file.fileno(), 100 * 2**20))
+    held[-1].write(bytes(100 * 2**20)); held[-1].madvise(mmap.MADV_DONTNEED)
+answer = 42
+def square(x): return x * x""",
+    "shared memory of System V": """
+import ctypes
+libc = ctypes.CDLL(None)
+if libc.shmget(0, 2**20, 0o1600) >= 0:
+    answer = 42
+    def square(x): return x * x""",
+    "a child that keeps the connection": """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    time.sleep(60)
+os._exit(0)""",
+    "terminals, sockets and pipes": """
+import os, socket
+held, makers = [], [os.openpty, os.pipe, socket.socketpair]
+for maker in makers * 100: held.append(maker())""",
+    "alarms": """
+import signal
+signal.signal(signal.SIGALRM, lambda *a: None)
+signal.setitimer(signal.ITIMER_REAL, 1e-4, 1e-4)
+while True: pass""",
     "everything deleted": "import shutil\nfor d in ('/', '/usr', '/tmp', '/notebook'): shutil.rmtree(d, True)",
 }
 
@@ -243,6 +477,53 @@ def test_a_program_that_ends_or_never_ends_costs_only_itself(service, name):
     assert scores == [0, 0]
     assert all(part[0]["evalue"] for part in outputs[-2:])
     assert judged(service, HONEST)[0] == [1, 1]
+
+
+# Tests that are written less carefully than they could be: the judge holds them all the same
+LOCKED = "import numpy as np\ndef near(a, b):\n    return bool(np.all(np.abs(np.asarray(a) - b) < 1e-9))"
+CARELESS = {
+    "an end of iteration in a map": (
+        "def square(x): raise StopIteration",
+        "assert all(map(lambda x: square(x) == x * x, [2, 3]))",
+    ),
+    "an end of iteration in a zip": (
+        "def square(x): raise StopIteration",
+        "for got, right in zip(map(square, [2, 3]), [4, 9]):\n    assert got == right",
+    ),
+    "the course's helper replaced": (
+        "near = lambda a, b: True\ndef square(x): return 0",
+        "assert near(square(3.0), 9)",
+    ),
+    "the input changed so that it fits": (
+        "def square(x):\n    x[...] = 0\n    return x",
+        "x = np.array([2.0, 3.0])\nassert np.allclose(square(x), x**2)",
+    ),
+    "the input changed and not told": (
+        "def square(x):\n    y = x * x\n    x[...] = 0\n    return y",
+        "x = np.array([2.0, 3.0])\nbefore = x.copy()\nsquare(x)\nassert np.array_equal(x, before)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CARELESS)
+def test_a_careless_test_is_not_fooled_either(service, name):
+    source, test = CARELESS[name]
+
+    def passed(answer):
+        cells = [{"role": role, "source": text, "points": 1} for role, text in
+                 (("locked", LOCKED), ("student", answer), ("test", test))]  # fmt: skip
+        return not service.judge(cells)[-1].failed
+
+    assert not passed(source)
+    assert passed(HONEST)
+
+
+def test_a_helper_of_the_course_may_call_what_the_student_writes(service):
+    locked = "helper_calls = []\ndef twice(x):\n    helper_calls.append(1)\n    return square(square(x))"
+    cells = [{"role": "locked", "source": locked, "points": 0}, {"role": "student", "source": HONEST, "points": 0}]
+    cells += [{"role": "test", "source": "assert twice(3) == 81", "points": 1}]
+    cells += [{"role": "test", "source": "assert twice(3) == 82", "points": 1}]
+    assert [verdict.failed for verdict in service.judge(cells)[2:]] == [False, True]
 
 
 @pytest.mark.parametrize("name", ["exit", "kill oneself", "crash", "endless loop", "memory", "everything deleted"])
@@ -379,6 +660,69 @@ print("all of it")""",
     assert seen.rstrip().endswith("all of it")
     _, outputs = judged(service, "import matplotlib.pyplot as plt\nplt.plot([1, 2])")
     assert any("image/png" in o.get("data", {}) for o in outputs[1])
+
+
+def test_a_socket_of_a_notebook_is_not_there_for_the_next_one(service):
+    judged(
+        service,
+        """
+import os, socket, time
+if os.fork() == 0:
+    os.setsid()
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(chr(0) + "left"); server.listen()
+    time.sleep(60)""",
+    )
+    seen = shown(service, "import socket\nsocket.socket(socket.AF_UNIX).connect(chr(0) + 'left'); print('reached')")
+    assert "refused" in seen
+    assert "reached" not in seen
+
+
+def test_outputs_of_unknown_kinds_are_dropped(service):
+    forged = {"output_type": "display_data", "data": {"application/javascript": "x", "text/plain": 5}, "metadata": {}}
+    _, outputs = judged(service, f"get_ipython().outputs.items += [{forged}, {{'output_type': 'update_display'}}]")
+    assert [output.get("data") for output in outputs[1]] == [{}]
+
+
+def test_much_output_in_many_cells_is_cut_off(service):
+    scores, outputs = judged(service, *["print('x' * 3 * 10**6)"] * 12, HONEST)
+    assert scores == [1, 1]
+    assert len(str(outputs)) < 8 * 2**20
+    assert "cut off" in str(outputs)
+
+
+def test_half_a_surrogate_pair_harms_nothing(service):
+    scores, outputs = judged(service, HONEST + "\nprint('\\ud800 fine')")
+    assert scores == [1, 1]
+    assert outputs[1][0]["text"] == "? fine\n"
+
+
+def test_an_answer_that_cannot_be_interrupted_ends_the_tests_after_it_and_not_those_before(service):
+    cells = [
+        {"role": "student", "source": HONEST, "points": 0},
+        {"role": "test", "source": "assert answer == 42", "points": 1},
+        {"role": "test", "source": "set([n * (2**61 - 1) for n in range(10**5)])", "points": 1},
+        {"role": "test", "source": "assert answer == 42", "points": 1},
+    ]
+    _, before, hung, after = service.judge(cells)
+    assert (before.failed, hung.failed, after.failed) == (False, True, True)
+    assert "could not be interrupted" in hung.stopped
+    assert judged(service, HONEST)[0] == [1, 1]
+
+
+def test_a_sandbox_that_died_is_started_again():
+    service = Service(LIMITS)
+    zygote = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text().split()
+    os.kill(int(zygote[0]), 9)
+    time.sleep(0.5)
+    assert judged(service, HONEST)[0] == [1, 1]
+    service.close()
+
+
+def test_nothing_is_graded_without_bubblewrap(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SandboxMissing, match="needs Linux and bubblewrap"):
+        Service(LIMITS)
 
 
 def test_memory_is_counted_over_all_processes(service):
