@@ -11,7 +11,7 @@ export function parse(text) {
 }
 
 const near = (a, b, tolerance) => Object.is(a, b) || a === b || (Number.isFinite(b) && Math.abs(a - b) <= tolerance);
-const rounding = (right, decimals) => 0.5 * 10 ** -decimals * (1 + 1e-6) + 1e-9 * Math.abs(right);
+const rounding = (right, decimals) => (decimals ? 0.5 * 10 ** -decimals * (1 + 1e-6) : 0) + 1e-9 * Math.abs(right); // integers are exact
 const same = (answer, right, decimals) =>
   answer.length === right.length && right.every((v, i) => near(answer[i], v, rounding(v, decimals)));
 const sameNames = (a, b) => a.length === b.length && a.every((name) => b.includes(name));
@@ -44,17 +44,15 @@ export function judge({ kind, decimals, ...given }, answer) {
 }
 const count = (n) => (n === 1 ? "1 number" : `${n} numbers`);
 
-/** How far off, too coarsely to give the answer away. */
+/** Where an answer is wrong, and never what is right. */
 function difference(answer, right, decimals) {
-  const errors = right.map((v, i) => Math.abs(answer[i] - v));
-  const known = errors.filter((v) => !Number.isNaN(v));
-  const worst = Math.max(0, ...known);
-  if (known.length && worst <= 50 * 10 ** -decimals && decimals > 0) return `close, but not to ${decimals} decimals. Keep more digits on the way.`;
-  const scale = Math.max(...right.map(Math.abs).filter(Number.isFinite), 0);
-  const coarse = scale > 1e-12 ? `${Number(((100 * worst) / scale).toPrecision(1))} %` : String(Number(worst.toPrecision(1)));
-  if (right.length === 1) return `too ${answer[0] > right[0] ? "large" : "small"}, by about ${coarse}.`;
+  const round = (v, d) => Math.round(v * 10 ** d) / 10 ** d;
+  const rounded = (d, room) => d > 0 && right.every((v, i) => near(answer[i], round(v, d), room));
+  if (decimals && (rounded(decimals, 5 * 10 ** -decimals) || rounded(decimals - 1, 1e-9) || rounded(decimals - 2, 1e-9)))
+    return `close, but not to ${decimals} decimals. Keep more digits on the way.`;
+  if (right.length === 1) return answer[0] > right[0] ? "too large." : answer[0] < right[0] ? "too small." : "not right.";
   const bad = right.map((v, i) => (near(answer[i], v, rounding(v, decimals)) ? -1 : i)).filter((i) => i >= 0);
-  return `${bad.length} of ${right.length} numbers are off, the first is number ${bad[0] + 1}, the worst by about ${coarse}.`;
+  return `${bad.length} of ${right.length} numbers ${bad.length === 1 ? "is" : "are"} off, the first is number ${bad[0] + 1}.`;
 }
 
 const STYLE = `
