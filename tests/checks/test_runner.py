@@ -77,11 +77,10 @@ def with_one_form_only(source):
 
 @pytest.mark.parametrize("weaken", [without_hidden_tests, with_tolerance, without_values, with_one_form_only])
 def test_a_weakened_check_is_noticed(service, found, weaken):
-    sample = [case for case in cases() if case.answer in ("y_std", "variance")]
-    sample += [case for case in cases() if case.answer == "layer_norm"][::6] + [
-        case for case in cases() if case.answer == "layer_norm" and case.code is LOOKED_UP
-    ]
-    sample = list(dict.fromkeys(sample))
+    of_level_2 = [case for case in cases() if case.level == 2]
+    sample = [case for case in of_level_2 if case.answer in ("standardized", "y_std")]
+    functions = [case for case in of_level_2 if case.answer == "layer_norm"]
+    sample += [case for place, case in enumerate(functions) if case.code is LOOKED_UP or place % 6 == 0]
     assert figures(one for one in found if one.case in sample).good
     assert not figures(run(Grader(service, weaken), sample)).good
 

@@ -261,6 +261,42 @@ def test_a_result_shows_words_beside_its_icons():
     assert "<b>" not in html
 
 
+@pytest.mark.parametrize("value", [sympy.zoo, sympy.I, sympy.sqrt(-5)], ids=str)
+def test_numbers_that_are_not_real_are_refused_by_name(value):
+    assert rung("5.1", gradient=value) == "type"
+
+
+def test_a_sum_over_indexed_symbols_is_refused():
+    k = sympy.Symbol("k", integer=True)
+    assert rung("3.1", new_mean=sympy.Sum(sympy.IndexedBase("x")[k], (k, 1, 4)) / 4) in ("type", "wrong")
+
+
+def test_an_exception_in_a_hidden_test_shows_no_numbers():
+    def telling(x):
+        raise ValueError(x.tolist())
+
+    (visible,), (hidden,) = (check("2.1", instance("2.1", seed), standardize=telling).lines for seed in (None, 7))
+    assert "[" in visible.text
+    assert hidden.text == "stopped with ValueError for a row of shape (4,)."
+
+
+def test_leaving_is_an_error_like_any_other():
+    def leaves(x):
+        raise SystemExit
+
+    assert rung("2.1", standardize=leaves) == "error"
+
+
+@pytest.mark.parametrize("answer", [[None] * 4, [1, 2, None, 4]], ids=str)
+def test_an_answer_with_an_empty_place_is_missing(answer):
+    assert rung("2.3", without_eps=answer) == "missing"
+
+
+def test_integers_are_exact():
+    assert rung("1.1", layer_norm_axis=0.5) == "wrong"
+    assert rung("1.2", parameter_count=1536.4) == "wrong"
+
+
 def test_misuse_says_what_there_is():
     with pytest.raises(ValueError, match=r"There is no exercise '9\.9'"):
         check("9.9", mean=1)
