@@ -133,9 +133,10 @@ def parts(count: int) -> None:
             back = step("worker, with the judge", jobs, lambda job: (job, grader.grade(job.hand_in)))
             grader.execute = lambda notebook: []
             step("worker, without it", jobs, lambda job: grader.grade(job.hand_in))
-            fours = [range(start, min(start + 4, count)) for start in range(0, count, 4)]
-            step("clear, by fours", fours, lambda four: run.clear(course, sheets, [jobs[n] for n in four]), count)
-            step("write, by fours", fours, lambda four: run.write(course, sheets, [back[n] for n in four]), count)
+            fours = [slice(start, start + 4) for start in range(0, count, 4)]
+            step("clear, by fours", fours, lambda four: run.enter(course, sheets, jobs[four], []), count)
+            step("write points, by fours", fours, lambda four: run.enter(course, sheets, [], back[four]), count)
+            step("write files, by fours", fours, lambda four: run.publish(course, back[four]), count)
             grader.teardown(None)
 
 

@@ -22,7 +22,7 @@ from grading.worker import Outcome
 
 
 class Sheet:
-    """Everybody's points for one assignment.
+    """Everybody's points for one assignment. What is written counts with the grade book's next commit.
 
     Parameters
     ----------
@@ -66,6 +66,8 @@ class Sheet:
 
     def clear(self, students: list[str]) -> None:
         """Enter students with all automatic points at 0: no old points may stay under a new hand-in."""
+        if not students:
+            return
         self._enter(Student, [{"id": student} for student in students])
         rows = [{"assignment_id": self.assignment_id, "student_id": student} for student in students]
         self._enter(SubmittedAssignment, rows)
@@ -79,17 +81,18 @@ class Sheet:
         for model, cells in ((Grade, self.graded.values()), (Comment, self.answers.values())):
             self._enter(model, [{"notebook_id": place, "cell_id": cell} for place in places for cell in cells])
         self._write((place, dict.fromkeys(self.graded, 0.0), dict.fromkeys(self.answers)) for place in places)
-        self.book.db.commit()
 
-    def write(self, outcomes: dict[str, Outcome], times: dict[str, datetime]) -> None:
-        """Write what came of some students' hand-ins, and when they handed in; they must have been entered before."""
-        places = self._places(list(outcomes))
-        self._write((places[student], one.scores, one.comments) for student, one in outcomes.items())
-        for student, when in times.items():
+    def write(self, outcomes: list[tuple[str, datetime | None, Outcome]]) -> None:
+        """Write what came of hand-ins, each with its student and time; the students must have been entered before."""
+        if not outcomes:
+            return
+        places = self._places([student for student, _, _ in outcomes])
+        self._write((places[student], one.scores, one.comments) for student, _, one in outcomes)
+        for student, time, _ in outcomes:
             found = SubmittedAssignment.student_id == student, SubmittedAssignment.assignment_id == self.assignment_id
-            self.book.db.execute(update(SubmittedAssignment).where(*found).values(timestamp=when))
+            if time:
+                self.book.db.execute(update(SubmittedAssignment).where(*found).values(timestamp=time))
         self._penalize(places)
-        self.book.db.commit()
 
     def _places(self, students: list[str]) -> dict[str, str]:
         """Give the key under which each student's points stand."""

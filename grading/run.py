@@ -40,7 +40,7 @@ from grading.sandbox import SandboxMissing
 from grading.worker import Grader, HandIn, Outcome, grade
 
 PATIENCE = 30  # seconds to wait for a scheduler and its first worker
-AHEAD = 2  # hand-ins for each worker, so that none waits while another one's result is written
+AHEAD = 3  # hand-ins for each worker, so that none waits while another one's result is written
 LOCAL = {
     "distributed.worker.multiprocessing-method": "forkserver",
     "distributed.worker.profile.enabled": False,
@@ -169,12 +169,12 @@ def run(
         while True:
             more, others = take(looked_at, AHEAD * sum(client.nthreads().values()) - len(sent) - len(jobs))
             jobs += others
-            clear(course, sheets, jobs)
+            enter(course, sheets, jobs, back)
             for job in jobs:
                 future = client.submit(grade, job.hand_in, plugin, pure=False, retries=2)
                 sent[future.key] = job
                 results.add(future)
-            yield from [*more, *write(course, sheets, back)]  # while the workers are busy
+            yield from [*more, *publish(course, back)]
             if not sent:
                 return
             await_result(client, results)
@@ -364,26 +364,27 @@ def received(result: Any) -> Outcome:
     return Outcome(fault=f"{type(error).__name__}: {error}")
 
 
-# Writing what came back
+# Writing down what came back
 
 
-def clear(course: Course, sheets: dict[str, Sheet], jobs: list[Job]) -> None:
+def withdraw(course: Course, jobs: list[Job]) -> None:
     """Take away what was made of older hand-ins: first their reports, so that nothing vouches for their points."""
     for job in jobs:
         _report_file(course, job.hand_in.assignment, job.student).unlink(missing_ok=True)
         shutil.rmtree(course.autograded(job.student, job.hand_in.assignment).parent, ignore_errors=True)
-    for name, sheet in sheets.items():
-        if students := [job.student for job in jobs if job.hand_in.assignment == name]:
-            sheet.clear(students)
 
 
-def write(course: Course, sheets: dict[str, Sheet], back: list[tuple[Job, Outcome]]) -> list[Report]:
-    """Write what came back: points, then notebooks, and then the reports that vouch for both."""
+def enter(course: Course, sheets: dict[str, Sheet], jobs: list[Job], back: list[tuple[Job, Outcome]]) -> None:
+    """Take new hand-ins into the grade book and write what came of others, in one transaction."""
+    withdraw(course, jobs)
     for name, sheet in sheets.items():
-        theirs = [(job, outcome) for job, outcome in back if job.hand_in.assignment == name]
-        times = {job.student: job.time for job, _ in theirs if job.time}
-        if theirs:
-            sheet.write({job.student: outcome for job, outcome in theirs}, times)
+        sheet.clear([job.student for job in jobs if job.hand_in.assignment == name])
+        sheet.write([(job.student, job.time, one) for job, one in back if job.hand_in.assignment == name])
+        sheet.book.db.commit()
+
+
+def publish(course: Course, back: list[tuple[Job, Outcome]]) -> list[Report]:
+    """Write the graded notebooks, and then the reports that vouch for them and for the points."""
     reports = []
     for job, outcome in back:
         if outcome.notebook:

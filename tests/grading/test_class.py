@@ -246,7 +246,7 @@ def test_a_grader_that_is_killed_goes_on_where_it_was(graded, sheet, monkeypatch
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(run, "write", killed)
+        patch.setattr(run, "received", killed)
         with pytest.raises(KeyboardInterrupt):
             grade(course, "halfway", force=True)
     assert points(course, "halfway") == 0
@@ -310,6 +310,13 @@ def test_everybody_gets_a_page_with_the_line(graded):
             assert "score 0" not in report.line or "score 0" in text
             assert "<html" in text
     assert "This test counts 0: it ran longer than" in page(course, "endless-loop")
+
+
+def test_the_page_says_how_many_points_wait_for_a_person(graded):
+    waiting = "Answers in words are not graded yet; they are worth 7 points."
+    assert waiting in page(graded[0], "all-right", STEMS[0])
+    assert waiting not in page(graded[0], "unattempted", STEMS[0])
+    assert "not graded yet" not in page(graded[0], "all-right")
 
 
 def test_the_page_names_the_mistake(graded):
