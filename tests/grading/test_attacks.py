@@ -18,6 +18,9 @@ import pytest
 from grading.judge import Service
 from grading.sandbox import Limits, SandboxMissing
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import attacks
+
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox needs Linux")
 LIMITS = Limits(cell=4.0, call=2.0, total=40.0, memory=600 * 2**20, scratch=16 * 2**20, processes=32)
 SECRET = "sentinel-of-the-hidden-test"
@@ -723,6 +726,18 @@ def test_nothing_is_graded_without_bubblewrap(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SandboxMissing, match="needs Linux and bubblewrap"):
         Service(LIMITS)
+
+
+@pytest.mark.parametrize("name", attacks.REACHING)
+def test_what_is_not_the_students_cannot_be_reached(service, name):
+    assert "reached" not in shown(service, attacks.REACHING[name])
+
+
+def test_the_instructors_table_has_every_attack_and_each_is_held_off():
+    rows = [line.strip("| ").split(" | ") for line in attacks.TABLE.read_text("utf-8").splitlines() if " | " in line]
+    rows = [row for row in rows if row[0] != "Attack"]
+    assert {row[0] for row in rows} == {attacks.title(name) for _, name, _ in attacks.attacks()}
+    assert {row[2] for row in rows} == {attacks.HELD}
 
 
 def test_memory_is_counted_over_all_processes(service):
