@@ -178,5 +178,15 @@ class Page(HTMLExporter):
         course = Course(Path(self.config.CourseDirectory.root))
         line = soup.new_tag("p")
         line.string = load(course, mark["assignment"], mark["student"]).line
+        if waiting := points_waiting(course, mark["assignment"], mark["student"]):
+            line.string += f" Answers in words are not graded yet; they are worth {waiting:g} points."
         soup.select_one(".panel-heading h4").insert_after(line)
         return str(soup), resources
+
+
+def points_waiting(course: Course, assignment: str, student: str) -> float:
+    """The points of answers that a person still has to grade."""
+    with course.gradebook() as book:
+        submission = book.find_submission(assignment, student)
+        grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
+        return sum(grade.max_score for grade in grades if grade.needs_manual_grade)
