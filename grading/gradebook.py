@@ -99,7 +99,10 @@ class Sheet:
         found = (
             select(SubmittedAssignment.student_id, SubmittedNotebook.id)
             .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
-            .where(SubmittedAssignment.student_id.in_(students), SubmittedNotebook.notebook_id == self.notebook_id)
+            .where(
+                SubmittedAssignment.student_id.in_(students), SubmittedAssignment.assignment_id == self.assignment_id
+            )
+            .where(SubmittedNotebook.notebook_id == self.notebook_id)
         )
         return dict(self.book.db.execute(found).all())
 
