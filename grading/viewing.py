@@ -1,0 +1,39 @@
+"""What formgrader shows of a student's notebook: it stands beside Jupyter in your browser, so nothing in it may run."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from jinja2 import pass_context
+from nbconvert.exporters import HTMLExporter
+from nbconvert.preprocessors import Preprocessor
+from nbformat import NotebookNode
+
+from grading.feedback import sanitize
+
+SHOWN = ("text/plain", "image/png", "image/jpeg")
+
+
+class CleanOutputs(Preprocessor):
+    """Keep of outputs what cannot run; of a picture as SVG, which can, only its text remains."""
+
+    def preprocess_cell(self, cell: NotebookNode, resources: Any, index: int) -> tuple[NotebookNode, Any]:
+        """Clean the outputs of one cell."""
+        for output in cell.get("outputs", []):
+            if "data" in output:
+                data = {kind: output.data[kind] for kind in SHOWN if kind in output.data}
+                data |= {kind: sanitize("".join(output.data[kind])) for kind in ("text/html",) if kind in output.data}
+                output.data, output.metadata = NotebookNode(data), NotebookNode()
+        return cell, resources
+
+
+@cache
+def _exporter() -> HTMLExporter:
+    return HTMLExporter()
+
+
+@pass_context
+def markdown2html(context: Any, source: str) -> str:
+    """Render Markdown without the scripts that a student wrote into it."""
+    return sanitize(_exporter().markdown2html(context, source))
