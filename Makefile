@@ -12,7 +12,7 @@ PAGES := $(wildcard chapters/*.md) _config.yml _toc.yml $(shell find theme -type
 # nbgrader and Jupyter start other programs by name; those of the environment come first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 .DELETE_ON_ERROR:
-.PHONY: all setup release site serve lab sample grade feedback test lint bench lock clean help
+.PHONY: all setup release site serve lab sample grade feedback test bench bench-grading lock clean help
 
 all: setup ## set up, build the assignments and the site, grade the sample class
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target build/site.done build/sample.done  # two cores are common
@@ -23,7 +23,7 @@ all: setup ## set up, build the assignments and the site, grade the sample class
 	@echo "Your class:   make grade ASSIGNMENT=level-2-application"
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 # Setting up
 
@@ -101,6 +101,9 @@ test: setup build/release.done build/site.done ## run every test
 
 bench: .venv-bench/done ## measure the norms beside PyTorch, in an environment of its own
 	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE PYTHONPATH=. .venv-bench/bin/python benchmarks/norms.py
+
+bench-grading: setup ## measure grading beside nbgrader's own
+	python benchmarks/grading.py
 
 .venv-bench/done:
 	$(PYTHON) -m venv .venv-bench
