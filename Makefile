@@ -12,7 +12,7 @@ PAGES := $(wildcard chapters/*.md) _config.yml _toc.yml $(shell find theme -type
 # nbgrader and Jupyter start other programs by name; those of the environment come first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 .DELETE_ON_ERROR:
-.PHONY: all setup release site serve lab sample grade feedback test bench bench-grading lock clean help
+.PHONY: all setup release site serve lab sample grade test bench bench-grading lock clean help
 
 all: setup ## set up, build the assignments and the site, grade the sample class
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target build/site.done build/sample.done  # two cores are common
