@@ -134,6 +134,8 @@ function render({ model, el }) {
       remember(exercise);
       mark.textContent = "✓ done";
     }
+    // whoever keeps a learner's progress listens for this
+    el.dispatchEvent(new CustomEvent("selfcheck", { bubbles: true, detail: { exercise, right: right === fields.length } }));
   };
   el.replaceChildren(html("style", {}, STYLE), form);
 }
