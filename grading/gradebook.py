@@ -9,16 +9,30 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from nbformat import NotebookNode
 from nbgrader.api import Assignment, Comment, Grade, Gradebook, Student, SubmittedAssignment, SubmittedNotebook
 from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import compute_checksum
-from sqlalchemy import bindparam, func, insert, or_, select, update
+from sqlalchemy import Column, MetaData, String, Table, bindparam, func, insert, or_, select, update
+from sqlalchemy.dialects import sqlite
 from traitlets.config import Config
 
 from grading.course import CannotGrade
-from grading.worker import Outcome
+
+if TYPE_CHECKING:
+    from grading.worker import Outcome  # its imports take long, and formgrader has no use for them
+
+# What the points on a cell are for, as digests: now, and when a person last settled them. nbgrader has no place for it
+MARKED = Table(
+    "layernorm_marked",
+    MetaData(),
+    Column("notebook_id", String(32), primary_key=True),
+    Column("cell_id", String(32), primary_key=True),
+    Column("now", String(64)),
+    Column("settled", String(64)),
+)
 
 
 class Sheet:
@@ -44,6 +58,7 @@ class Sheet:
         self.sources = {cell.name: (cell.source, cell.locked, cell.checksum) for cell in notebook.source_cells}
         self.penalties = AssignLatePenalties(config=config)
         self.penalties.init_plugin()
+        MARKED.create(book.db.connection(), checkfirst=True)
 
     def master(self, released: NotebookNode) -> NotebookNode:
         """Put into a released notebook what it hides, as nbgrader's OverwriteCells does in every submission.
@@ -77,6 +92,7 @@ class Sheet:
         )
         submissions = self.book.db.scalars(select(SubmittedAssignment.id).where(*of_theirs))
         self._enter(SubmittedNotebook, [{"notebook_id": self.notebook_id, "assignment_id": one} for one in submissions])
+        self.settle(students)
         places = self._places(students).values()
         for model, cells in ((Grade, self.graded.values()), (Comment, self.answers.values())):
             self._enter(model, [{"notebook_id": place, "cell_id": cell} for place in places for cell in cells])
@@ -88,11 +104,49 @@ class Sheet:
             return
         places = self._places([student for student, _, _ in outcomes])
         self._write((places[student], one.scores, one.comments) for student, _, one in outcomes)
+        self.keep({student: one.digests for student, _, one in outcomes})
         for student, time, _ in outcomes:
             found = SubmittedAssignment.student_id == student, SubmittedAssignment.assignment_id == self.assignment_id
             if time:
                 self.book.db.execute(update(SubmittedAssignment).where(*found).values(timestamp=time))
         self._penalize(places)
+
+    def settle(self, students: list[str]) -> None:
+        """Note down what a person's points were given for, before anything else comes in its place."""
+        grade, mark = Grade.__table__, MARKED.c
+        settled = (
+            select(grade.c.id)
+            .where(grade.c.notebook_id == mark.notebook_id, grade.c.cell_id == mark.cell_id)
+            .where(grade.c.manual_score.is_not(None), grade.c.needs_manual_grade.is_(False))
+        )
+        theirs = mark.notebook_id.in_(self._places(students).values())
+        self.book.db.execute(update(MARKED).where(theirs, settled.exists()).values(settled=mark.now))
+
+    def keep(self, found: dict[str, dict[str, str]]) -> None:
+        """Keep what a person gave as final where it was given for the same: nobody need look at it again.
+
+        Parameters
+        ----------
+        found : dict
+            Students to the :func:`~grading.mend.digests` of the notebooks whose points have been written.
+        """
+        places = self._places(list(found))
+        rows = [
+            {"notebook_id": places[student], "cell_id": self.graded[name], "now": digest}
+            for student, digests in found.items()
+            for name, digest in digests.items()
+        ]
+        if not rows:
+            return
+        grade, mark, enter = Grade.__table__, MARKED.c, sqlite.insert(MARKED)
+        enter = enter.on_conflict_do_update(
+            index_elements=[mark.notebook_id, mark.cell_id], set_={"now": enter.excluded.now}
+        )
+        self.book.db.connection().execute(enter, rows)
+        same = select(mark.now).where(mark.notebook_id == grade.c.notebook_id, mark.cell_id == grade.c.cell_id)
+        theirs = grade.c.notebook_id.in_(places.values()), grade.c.manual_score.is_not(None)
+        final = update(grade).where(*theirs, same.where(mark.settled == mark.now).exists())
+        self.book.db.execute(final.values(needs_manual_grade=False))
 
     def _places(self, students: list[str]) -> dict[str, str]:
         """Give the key under which each student's points stand."""

@@ -12,6 +12,7 @@ The rules, in the order in which they apply:
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -220,6 +221,33 @@ def is_test(cell: NotebookNode) -> bool:
     """Tell whether this cell gives points by running."""
     mark = cell.metadata.get("nbgrader", {})
     return cell.cell_type == "code" and mark.get("grade", False) and not mark.get("solution", False)
+
+
+def digests(notebook: NotebookNode) -> dict[str, str]:
+    """What a person's points are for, cell by cell: they count for as long as it stays the same.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        A mended notebook.
+
+    Returns
+    -------
+    dict
+        The grade ids of all cells with points, to a digest: of an answer itself, or, where a test gives the points, of
+        everything that the student wrote; and of the number of points.
+    """
+    graded = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade")]
+    theirs = [cell for cell in notebook.cells if "nbgrader" not in cell.metadata or is_answer(cell)]
+    return {
+        cell.metadata.nbgrader.grade_id: _digest(cell.metadata.nbgrader.points, [cell] if is_answer(cell) else theirs)
+        for cell in graded
+    }
+
+
+def _digest(points: float, cells: list[NotebookNode]) -> str:
+    written = [float(points), *([cell.source, cell.get("attachments")] for cell in cells)]
+    return hashlib.sha256(json.dumps(written, sort_keys=True).encode()).hexdigest()
 
 
 def _text(cell: NotebookNode) -> str:

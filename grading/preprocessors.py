@@ -5,6 +5,8 @@ from __future__ import annotations
 import atexit
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,14 @@ import nbformat
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
-from nbgrader.preprocessors import Execute, NbGraderPreprocessor
+from nbgrader.api import Gradebook
+from nbgrader.preprocessors import Execute, NbGraderPreprocessor, SaveAutoGrades
 from nbgrader.utils import has_failed, is_locked
 from traitlets import Bool, Int
 
+from grading.gradebook import Sheet
 from grading.judge import Service
-from grading.mend import is_test, mend
+from grading.mend import digests, is_test, mend
 from grading.sandbox import Limits
 
 
@@ -68,6 +72,26 @@ class Run(NbGraderPreprocessor):
     def limits(self) -> Limits:
         """What the judge holds a submission to."""
         return Limits(cell=self.timeout, call=self.call_timeout, total=self.altogether, memory=self.memory * 2**20)
+
+
+class SaveGrades(SaveAutoGrades):
+    """Write the points, as nbgrader does; what a person gave stays final for as long as the answer is the same."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """Write one notebook's points."""
+        mark = resources["nbgrader"]
+        with self._sheet(mark) as sheet:
+            sheet.settle([mark["student"]])
+        nb, resources = super().preprocess(nb, resources)
+        with self._sheet(mark) as sheet:
+            sheet.keep({mark["student"]: digests(nb)})
+        return nb, resources
+
+    @contextmanager
+    def _sheet(self, mark: dict[str, Any]) -> Iterator[Sheet]:
+        with Gradebook(mark["db_url"]) as book:
+            yield Sheet(book, mark["assignment"], self.config)
+            book.db.commit()
 
 
 @cache

