@@ -5,13 +5,17 @@ The numbers and right answers come from :mod:`normlib.catalogue`; here are only 
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from normlib.checking import Result, check, evaluate, find, instance
+from normlib.checking import Result, check, evaluate, find, instance, same
 
 # Exercise -> what is asked, in terms of the instance's numbers
 STATEMENTS: dict[str, str] = {
@@ -107,7 +111,16 @@ STEPS: dict[str, dict[str, str]] = {
         "layer_norm_gap": "LayerNorm computes the same thing in both:",
     },
 }
-TRIES = 20_000  # instances that are looked at until one is friendly
+# What to call an answer where the catalogue's words hold the numbers of the text
+LABELS: dict[tuple[str, str], str] = {
+    ("1.2", "parameter_count"): "the number of learned parameters, one integer",
+    ("3.1", "sign_flipped"): "x̂ of −2·x + 100, four numbers",
+    ("5.1", "gradient"): "∂x̂₁/∂x₁ at the row, one number",
+    ("5.1", "gradient_scaled"): "∂x̂₁/∂x₁ at the row ten times as large, one number",
+    ("5.2", "bound_at_4"): "LayerNorm's bound, one number",
+    ("5.2", "rms_bound_at_4"): "RMSNorm's bound, one number",
+}
+TRIES = 2_000  # instances that are looked at until one is friendly
 
 
 @dataclass(frozen=True)
@@ -138,14 +151,22 @@ class Practice:
     given: dict[str, Any]
 
     @property
+    def question(self) -> str:
+        """What is asked, as one paragraph of Markdown."""
+        return STATEMENTS[self.exercise].format(**{name: latex(value) for name, value in self.given.items()})
+
+    @property
     def statement(self) -> str:
-        """What is asked, as Markdown."""
-        numbers = {name: latex(value) for name, value in self.given.items()}
+        """What is asked and how to check it, as Markdown."""
         names = ", ".join(f"`{name}=…`" for name in STEPS[self.exercise])
-        return (
-            f"**{self.exercise} {find(self.exercise).title}**\n\n{STATEMENTS[self.exercise].format(**numbers)}\n\n"
-            f"Check with `.check(…)`: {names}."
-        )
+        title = f"**{self.exercise} {find(self.exercise).title}**"
+        return f"{title}\n\n{self.question}\n\nCheck with `.check(…)`: {names}."
+
+    @property
+    def answers(self) -> dict[str, str]:
+        """The right answers by name, in LaTeX, to the decimals that are asked for."""
+        quantities = [find(self.exercise)[name] for name in STEPS[self.exercise]]
+        return {q.name: latex(np.round(evaluate(q.right, self.given), q.decimals)) for q in quantities}
 
     @property
     def solution(self) -> Text:
@@ -153,9 +174,8 @@ class Practice:
         return Text("\n".join(self._steps()))
 
     def _steps(self) -> Iterator[str]:
-        for number, (name, words) in enumerate(STEPS[self.exercise].items(), 1):
-            value = latex(evaluate(find(self.exercise)[name].right, self.given))
-            yield f"{number}. {words}\n\n   $$\n   {value}\n   $$\n"
+        for number, (name, value) in enumerate(self.answers.items(), 1):
+            yield f"{number}. {STEPS[self.exercise][name]}\n\n   $$\n   {value}\n   $$\n"
 
     def check(self, **answers: Any) -> Result:
         """Check answers to this instance, as :func:`normlib.check` does."""
@@ -191,21 +211,37 @@ def practice(exercise: str, seed: int = 1) -> Practice:
     >>> bool(more.check(mean=more.given["x"].mean()))
     True
     """
-    tries = (Practice(exercise, instance(exercise, seed * TRIES + number)) for number in range(TRIES))
-    return next((one for one in tries if friendly(one)), Practice(exercise, instance(exercise, seed * TRIES)))
+    find(exercise)
+    start = (100 * int(exercise.replace(".", "")) + seed) * TRIES  # so that no two exercises get the same row
+    tries = (Practice(exercise, instance(exercise, start + number)) for number in range(TRIES))
+    return next((one for one in tries if friendly(one) and telling(one)), Practice(exercise, instance(exercise, start)))
 
 
 def friendly(one: Practice) -> bool:
-    """Tell whether a row has a whole mean and a whole standard deviation, or in 4.1 a whole root mean square."""
-    row = one.given.get("x")
-    if row is None or np.ndim(row) != 1:
+    """Tell whether a row has a whole mean and a whole variance, or in 4.1 a whole root mean square."""
+    row = np.squeeze(one.given.get("x", 0.0))
+    if row.ndim != 1:
         return True
-    numbers = [np.mean(row**2) ** 0.5] if one.exercise == "4.1" else [np.mean(row), np.std(row)]
+    numbers = [np.mean(row**2) ** 0.5] if one.exercise == "4.1" else [np.mean(row), np.var(row)]
     return np.allclose(numbers, np.round(numbers))
 
 
+def telling(one: Practice) -> bool:
+    """Tell whether every wrong path leads elsewhere than the right one, and no two mistakes to the same place."""
+    for name in STEPS[one.exercise]:
+        quantity = find(one.exercise)[name]
+        right = evaluate(quantity.right, one.given)
+        wrongs = [(mistake, evaluate(path, one.given)) for mistake, path in quantity.wrong_paths()]
+        if any(same(np.asarray(wrong, dtype=float), right, quantity.decimals) for _, wrong in wrongs):
+            return False
+        for (mistake, wrong), (other, also) in combinations(wrongs, 2):
+            if mistake != other and same(np.asarray(wrong, dtype=float), also, 12):
+                return False
+    return True
+
+
 def latex(value: Any) -> str:
-    """Write a number, a row or a matrix in LaTeX, to six significant digits."""
+    """Write a number, a row or a matrix in LaTeX, to ten significant digits."""
     array = np.asarray(value, dtype=float)
     if array.ndim == 2:
         rows = " \\\\ ".join(" & ".join(map(_number, row)) for row in array)
@@ -217,5 +253,70 @@ def _number(value: Any) -> str:
     value = float(value)
     if np.isnan(value):
         return "\\text{NaN}"
-    mantissa, _, power = f"{value + 0.0:.6g}".partition("e")
-    return f"{mantissa} \\cdot 10^{{{int(power)}}}" if power else mantissa
+    mantissa, _, power = f"{value + 0.0:.10g}".partition("e")
+    factor = "" if mantissa == "1" else f"{mantissa} \\cdot "
+    return f"{factor}10^{{{int(power)}}}" if power else mantissa
+
+
+# How a page without a mathematics script writes our LaTeX: as text, with MathML for what stands above something else
+SYMBOLS = {
+    **{"varepsilon": "ε", "gamma": "γ", "beta": "β", "mu": "μ", "sigma": "σ", "partial": "∂", "sum": "∑"},
+    **{"cdot": "·", "left": "", "right": "", ",": "\u2009", ";": ""},
+}
+RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+LOWERED = {"1": "₁", "j": "ⱼ"}
+AS_HTML: tuple[tuple[str, Any], ...] = (
+    (r"\\hat x", "x̂"),
+    (r"\\(varepsilon|gamma|beta|mu|sigma|partial|sum|cdot|left|right|,|;)", lambda found: SYMBOLS[found[1]]),
+    (r"\\text\{(.*?)\}", r"\1"),
+    (r"_([1j])", lambda found: LOWERED[found[1]]),
+    (r"\^(?:(\d)|\{(-?\d+)\})", lambda found: (found[1] or found[2]).translate(RAISED)),
+    (r"\\frac(\d|\{[^{}]*\})(\w|\{[^{}]*\})", lambda found: _fraction(*found.groups())),
+    (r"\\sqrt ?(\w)", r"√\1"),
+    (r"\\sqrt\{([^{}]*)\}", r"√(\1)"),
+    (r"∂ ", "∂"),
+    (r"-", "−"),
+    (r"\\begin\{pmatrix\}(.*?)\\end\{pmatrix\}", lambda found: _matrix(found[1])),
+)
+
+
+def as_html(text: str) -> str:
+    """Write Markdown with LaTeX as HTML that needs no script.
+
+    Parameters
+    ----------
+    text : str
+        In the LaTeX that statements, steps and answers use.
+
+    Returns
+    -------
+    str
+        Text, and MathML for fractions and matrices.
+
+    Raises
+    ------
+    ValueError
+        If there is a command among it that this does not know.
+    """
+    escape = partial(html.escape, quote=False)
+    return "".join((escape, _formula)[number % 2](part) for number, part in enumerate(text.split("$")))
+
+
+def _formula(text: str) -> str:
+    for pattern, written in AS_HTML:
+        text = re.sub(pattern, written, text)
+    if re.search(r"[\\{}^_]", text):
+        raise ValueError(f"This LaTeX cannot be written as HTML: {text}")
+    # a fraction stays beside what it multiplies
+    return f'<span class="nl-formula">{text}</span>' if "<mfrac>" in text else text
+
+
+def _fraction(*parts: str) -> str:
+    above, below = (f"<mtext>{part.strip('{}')}</mtext>" for part in parts)
+    return f"<math><mfrac>{above}{below}</mfrac></math>"
+
+
+def _matrix(text: str) -> str:
+    rows = ("".join(f"<mtd><mn>{cell.strip()}</mn></mtd>" for cell in row.split("&")) for row in text.split(r"\\"))
+    table = "".join(f"<mtr>{row}</mtr>" for row in rows)
+    return f"<math><mrow><mo>(</mo><mtable>{table}</mtable><mo>)</mo></mrow></math>"
