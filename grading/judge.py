@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
-import gc
 import math
 import os
 import resource
@@ -30,11 +29,13 @@ from typing import Any
 import numpy as np
 
 from grading.sandbox import Limits, SandboxMissing, Zygote
+from grading.student import ready_to_fork
 from grading.wire import MAX_TEXT, MIME_TYPES, Channel, Gone, Late, WireError, decode, encode
 from normlib.checking import CHANGED
 
 MAX_RESTARTS = 6  # of a notebook's process, after it ended or had to be ended
 GRACE = 1.5  # seconds that an interrupted cell has before its process is ended
+PATIENCE = 60  # seconds over a submission's own limit; a judge that is silent for longer is ended
 MAX_OUTPUT = 6 * MAX_TEXT  # characters that the cells of a submission may show altogether
 MEMORY = 1536 * 2**20  # bytes that a submission's answers may take in the judge
 
@@ -51,6 +52,10 @@ class StudentError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         return [str(self)]
+
+
+class Objection(TypeError):
+    """The judge's own word on an answer: no text of the student's is in it, so that it can be shown to everybody."""
 
 
 class TestTimeout(BaseException):
@@ -120,10 +125,10 @@ class Student:
             if name in reply.get("values", {}):
                 try:
                     values[name] = decode(reply["values"][name], self.stand_in)
-                except WireError as error:
-                    values[name] = unusable(f"`{name}`: {error}.")
+                except WireError:
+                    values[name] = unreadable()
             elif name in reply.get("refused", {}):
-                values[name] = unusable(f"`{name}`: {str(reply['refused'][name])[:100]}.")
+                values[name] = unreadable()
         return values
 
     def call(self, number: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool, bool]:
@@ -141,13 +146,15 @@ class Student:
         if "error" in reply:
             kind, text = (str(part)[:300] for part in reply["error"])
             raise student_error(kind, text)
-        if "refused_value" in reply:
-            raise StudentError(f"`{name}` returned something that cannot be read: {str(reply['refused_value'])[:100]}.")
-        return decode(reply.get("value"), self.stand_in), *(reply.get(key) is True for key in ("borrowed", "changed"))
+        value = unreadable()
+        if "refused_value" not in reply:
+            with contextlib.suppress(WireError):
+                value = decode(reply.get("value"), self.stand_in)
+        return value, *(reply.get(key) is True for key in ("borrowed", "changed"))
 
     def stand_in(self, number: int, name: str, callable_: bool) -> Any:
         """Make what stands for an object of the student's."""
-        return class_called(name if name.isidentifier() else "object", callable_)(self, number, name)
+        return class_called(name if name in KINDS else "object of another kind", callable_)(self, number, name)
 
     def ask(self, request: dict[str, Any], timeout: float) -> dict[str, Any]:
         """Send a request and wait for its answer.
@@ -214,10 +221,9 @@ class Opaque:
     def __init__(self, student: Student, number: int, name: str) -> None:
         self._student, self._number, self.__name__ = student, number, name
 
-        self._says = f"this is a {name}, which a test cannot look into. Give plain numbers or arrays."
-
-    def _refuse(self, *_: Any) -> Any:
-        raise StudentError(self._says)
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        kind = "function" if isinstance(self, StandIn) else type(self).__name__
+        raise Objection(f"A test cannot look into your answer ({kind}). Give plain numbers or arrays.")
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __len__ = __iter__ = __getitem__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __float__ = _refuse
@@ -235,14 +241,14 @@ class StandIn(Opaque):
 
         Raises
         ------
-        StudentError
+        Objection
             If it changed that data. The test's own stays as it is: what the test compares with may be made of it.
         """
         value, borrowed, changed = self._student.call(self._number, self.__name__, args, kwargs)
         self.borrowed |= borrowed
         self.changed |= changed
         if changed:
-            raise StudentError(CHANGED)
+            raise Objection(CHANGED)
         return value
 
 
@@ -252,14 +258,16 @@ def class_called(name: str, callable_: bool) -> type[Opaque]:
     return type(name, (StandIn,) if callable_ else (Opaque,), {})
 
 
-def unusable(text: str) -> Opaque:
+def unreadable() -> Opaque:
     """What stands for a value that could not be brought over."""
-    value = Opaque(None, -1, "unreadable")
-    value._says = text
-    return value
+    return class_called("value that is too large, too deeply nested or of no known form", False)(None, -1, "")
 
 
 ENDS = (StopIteration, StopAsyncIteration)
+# Kinds of objects that are named to a student. A name of the student's own could tell what a hidden test tried
+KINDS = {name for name, kind in vars(builtins).items() if isinstance(kind, type)}
+KINDS |= {"function", "builtin_function_or_method", "generator", "module", "partial", "DataFrame", "Series"}
+KINDS |= {"dict_keys", "dict_values", "dict_items"}
 
 
 def student_error(kind: str, text: str) -> Exception:
@@ -499,7 +507,7 @@ def one_line(error: BaseException) -> str:
         text = str(error).strip()
     except Exception:
         text = ""
-    plain = isinstance(error, AssertionError | StudentError)
+    plain = isinstance(error, AssertionError | StudentError | Objection)
     text = text[:1500] if plain else f"{type(error).__name__}: {text[:500]}"
     return text or "The test failed."
 
@@ -550,8 +558,7 @@ def serve(descriptor: int, limits: Limits) -> None:
         channel.send({"refused": str(missing)})
         return
     channel.send({"ready": True})
-    gc.collect()
-    gc.freeze()
+    ready_to_fork()
     with contextlib.suppress(Gone):
         while True:
             job = channel.receive()
@@ -624,7 +631,9 @@ class Service:
         near, far = socket.socketpair()
         fields = [f"{name}={value}" for name, value in asdict(limits).items()]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "grading.judge", str(far.fileno()), *fields], pass_fds=[far.fileno()]
+            [sys.executable, "-m", "grading.judge", str(far.fileno()), *fields],
+            pass_fds=[far.fileno()],
+            process_group=0,  # Ctrl-C is for the worker, which then hangs up
         )
         far.close()
         self.channel = Channel(near)
@@ -643,9 +652,15 @@ class Service:
         ------
         RuntimeError
             If that is not possible, by no fault of the student's.
+        WireError
+            If the judge was lost. The service is then closed.
         """
-        self.channel.send({"cells": cells, "files": [list(pair) for pair in files]})
-        reply = self.channel.receive()
+        try:
+            self.channel.send({"cells": cells, "files": [list(pair) for pair in files]})
+            reply = self.channel.receive(self.limits.total + PATIENCE)
+        except WireError:
+            self.close()
+            raise
         if "failed" in reply:
             raise RuntimeError(reply["failed"])
         return [Verdict(**verdict) for verdict in reply["verdicts"]]
@@ -654,7 +669,7 @@ class Service:
         """End the service and its sandbox."""
         self.channel.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(3)
+            self.process.wait(GRACE)
         self.process.kill()
         self.process.wait()
 
