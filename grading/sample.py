@@ -34,42 +34,42 @@ AUTOMATIC = {L1: 12, L2: 25, L3: 30, L4: 25, L5: 34}  # points without the answe
 # The student is named after the mistake; the scores were added up by hand from the points in the notebooks.
 MISTAKES: dict[str, dict[str, tuple[float, dict[str, str]]]] = {
     L1: {
-        "axes-swapped": (12 - 2 - 2, {"layer_norm_axis": "axes-swapped", "layer_norm_means": "axes-swapped"}),
-        "x-hat-learned": (12 - 2 - 2, {"learned": "x-hat-learned", "parameter_count": "x-hat-learned"}),
-        "eps-outside-root": (12 - 1 - 2, {"inside": "eps-outside-root", "denominator": "eps-outside-root"}),
-        "one-vector": (12 - 2, {"parameter_count": "one-vector", "count_parameters": "one-vector"}),
+        "axes-swapped": (12 - 1 - 1, {"layer_norm_axis": "axes-swapped", "layer_norm_means": "axes-swapped"}),
+        "x-hat-learned": (12 - 1 - 0.5, {"learned": "x-hat-learned", "parameter_count": "x-hat-learned"}),
+        "eps-outside-root": (12 - 0.5 - 2, {"inside": "eps-outside-root", "denominator": "eps-outside-root"}),
+        "one-vector": (12 - 0.5 - 1, {"parameter_count": "one-vector", "count_parameters": "one-vector"}),
     },
     L2: {
         # y is computed from the wrong x̂, so that it is wrong, too
         "ddof-1": (
-            25 - 2 - 2 - 5 - 2 - 6,
+            25 - 1 - 2 - 5 - 2 - 6,
             {"variance": "ddof-1", "standardized": "ddof-1", "standardize": "ddof-1", "layer_norm": "ddof-1"},
         ),
         "wrong-axis": (25 - 5 - 6, {"standardize": "wrong-axis", "layer_norm": "wrong-axis"}),
         "gamma-beta-swapped": (25 - 2 - 6 - 3, {"y": "gamma-beta-swapped", "layer_norm": "gamma-beta-swapped"}),
-        "zero-over-zero": (25 - 3, {"without_eps": "zero-over-zero"}),
+        "zero-over-zero": (25 - 1, {"without_eps": "zero-over-zero"}),
     },
     L3: {
-        "per-feature": (30 - 2, {"erased": "per-feature"}),
+        "per-feature": (30 - 1, {"erased": "per-feature"}),
         "uniform-factor": (30 - 2, {"feature_factors": "uniform-factor"}),
-        "variance-for-std": (30 - 2 - 4, {"gamma": "variance-for-std", "undo": "variance-for-std"}),
-        "biased-running-variance": (30 - 4, {"batch_norm": "biased-running-variance"}),
+        "variance-for-std": (30 - 1 - 4, {"gamma": "variance-for-std", "undo": "variance-for-std"}),
+        "biased-running-variance": (30 - 3, {"batch_norm": "biased-running-variance"}),
     },
     L4: {
-        "rms-centered": (25 - 3 - 5, {"normalized": "rms-centered", "rms_norm": "rms-centered"}),
-        "rms-shift-invariant": (25 - 3, {"erased": "rms-shift-invariant", "shifted_first": "rms-shift-invariant"}),
+        "rms-centered": (25 - 2 - 5, {"normalized": "rms-centered", "rms_norm": "rms-centered"}),
+        "rms-shift-invariant": (25 - 1 - 2, {"erased": "rms-shift-invariant", "shifted_first": "rms-shift-invariant"}),
         "norm-of-branch": (25 - 4, {"post_norm": "norm-of-branch"}),
         "one-solution": (25 - 2 - 3, {"solutions": "one-solution", "affine_for": "one-solution"}),
     },
     L5: {
-        "scale-free-gradient": (34 - 3, {"gradient_scaled": "scale-free-gradient"}),
+        "scale-free-gradient": (34 - 2, {"gradient_scaled": "scale-free-gradient"}),
         # the numbers are computed from the closed form, so that they are wrong, too
         "no-mean-term": (
-            34 - 3 - 3 - 5 - 7,
+            34 - 3 - 1 - 2 - 5 - 4,  # dgamma and dbeta are right
             {"closed_form": "no-mean-term", "jacobian": "no-mean-term", "layer_norm_backward": "no-mean-term"},
         ),
         "rms-bound": (
-            34 - 3 - 2 - 2,
+            34 - 1 - 1 - 2,
             {"t_squared_bound": "rms-bound", "bound_at_4": "rms-bound", "bound": "rms-bound"},
         ),
         "not-extreme": (34 - 3, {"maximizer": "not-extreme"}),
@@ -351,9 +351,9 @@ class Sheet:
 
     def wrong(self, name: str, mistake: str) -> str:
         """Define an answer that is wrong in this way."""
-        exercise, quantity = self.quantities[name]
-        if quantity.calls:
+        if (name, mistake) in WRONG_FUNCTIONS:
             return self.function(name, WRONG_FUNCTIONS[name, mistake])
+        exercise, quantity = self.quantities[name]
         path = next(path for kind, path in quantity.wrong_paths() if kind == mistake)
         return f"{name} = {literal(evaluate(path, instance(exercise)))}"
 

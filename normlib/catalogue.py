@@ -65,15 +65,15 @@ def recipe(
     return gamma * ((x - mean if center else x) / (divisor if divide else 1.0)) + beta
 
 
-# What a row can be turned into by mistake, in the terms of `recipe`
-STANDARDIZE_WRONG: dict[str, dict[str, Any]] = {
+# What a row, or a batch of them, can be turned into by mistake, in the terms of `recipe`
+ROW_TURNS: dict[str, dict[str, Any]] = {
     "ddof-1": {"ddof": 1},
     "variance-for-std": {"root": False},
     "no-scaling": {"divide": False},
     "rms-for-layer": {"spread": "rms", "center": False},
     "no-centering": {"center": False},
 }
-AXIS_WRONG: dict[str, dict[str, Any]] = {"wrong-axis": {"axis": 0}, "whole-array": {"axis": None}}
+TURNS = {**ROW_TURNS, "wrong-axis": {"axis": 0}, "whole-array": {"axis": None}}
 
 
 def _unit(x: Any, eps: float = 0.0) -> np.ndarray:
@@ -82,13 +82,52 @@ def _unit(x: Any, eps: float = 0.0) -> np.ndarray:
     return deviation / np.sqrt(np.sum(deviation**2, axis=-1, keepdims=True) + eps)
 
 
-def _with(**switches: Any) -> Any:
+def _turn(**switches: Any) -> Any:
     """A layer_norm(x, gamma, beta, eps) that takes one wrong turn."""
 
     def path(x: Any, gamma: Any = 1.0, beta: Any = 0.0, eps: float = 0.0) -> np.ndarray:
         return recipe(x, gamma, beta, eps, **switches)
 
     return path
+
+
+def _integers_kept(path: Any) -> Any:
+    """A path whose result is cut to the integers of its input."""
+
+    def wrong(x: np.ndarray, *others: Any) -> np.ndarray:
+        return path(x, *others).astype(x.dtype)
+
+    return wrong
+
+
+def _rounding(path: Any) -> tuple:
+    """A path that rounds its result to 2, 3 or 4 decimals."""
+    return tuple(lambda *given, d=d: np.round(path(*given), d) for d in (2, 3, 4))
+
+
+# What can go wrong in a function that standardizes, whatever else it does
+FUNCTION_TURNS: dict[str, Any] = {
+    **{name: _turn(**switches) for name, switches in TURNS.items()},
+    "sum-of-squares": lambda x, gamma=1.0, beta=0.0, eps=0.0: gamma * _unit(x, eps) + beta,
+    "sign-flipped": lambda x, gamma=1.0, beta=0.0, eps=0.0: recipe(-np.asarray(x), gamma, beta, eps),
+    "integers-kept": _integers_kept(recipe),
+    "rounded-inside": _rounding(recipe),
+}
+EPS_TURNS: dict[str, Any] = {
+    "eps-outside-root": _turn(outside=True),
+    "eps-missing": lambda x, gamma=1.0, beta=0.0, eps=0.0: recipe(x, gamma, beta),
+    "eps-fixed": lambda x, gamma=1.0, beta=0.0, eps=0.0: recipe(x, gamma, beta, 1e-5),
+}
+
+
+def _through(wrap: Any, turns: dict[str, Any]) -> dict[str, Any]:
+    """The same wrong turns, each path wrapped."""
+    return {name: tuple(map(wrap, paths)) if isinstance(paths, tuple) else wrap(paths) for name, paths in turns.items()}
+
+
+def _of_sum(path: Any) -> Any:
+    """A layer_norm(x, gamma, beta, eps) as one of a residual sum."""
+    return lambda x, fx, eps: path(x + fx, 1.0, 0.0, eps)
 
 
 def _on_row(**switches: Any) -> Any:
@@ -121,20 +160,6 @@ EPS = (1e-5, 1e-3, 1e-6, 1e-5, 1e-5)  # one for each of `_batch`, so that no sin
 
 def _integers(rng: np.random.Generator) -> np.ndarray:
     return np.stack([_row(rng), _row(rng)]).astype(int)
-
-
-def _rounding(path: Any) -> tuple:
-    """A path that rounds its result to 2, 3 or 4 decimals."""
-    return tuple(lambda *given, d=d: np.round(path(*given), d) for d in (2, 3, 4))
-
-
-def _truncated(path: Any) -> Any:
-    """A path whose result is cut to the integers of its input."""
-
-    def wrong(x: np.ndarray, *others: Any) -> np.ndarray:
-        return path(x, *others).astype(x.dtype)
-
-    return wrong
 
 
 def _affine(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -373,13 +398,8 @@ LAYER_NORM = Quantity(
     "layer_norm(x, gamma, beta, eps), an array of x's shape",
     lambda x, gamma, beta, eps: layer_norm(x, gamma, beta, eps=eps),
     {
-        **{name: _with(**switches) for name, switches in {**STANDARDIZE_WRONG, **AXIS_WRONG}.items()},
-        "eps-outside-root": _with(outside=True),
-        "eps-missing": lambda x, gamma, beta, eps: recipe(x, gamma, beta),
-        "eps-fixed": lambda x, gamma, beta, eps: recipe(x, gamma, beta, 1e-5),
-        "integers-kept": _truncated(recipe),
-        "rounded-inside": _rounding(recipe),
-        "sum-of-squares": lambda x, gamma, beta, eps: gamma * _unit(x, eps) + beta,
+        **FUNCTION_TURNS,
+        **EPS_TURNS,
         "gamma-beta-swapped": lambda x, gamma, beta, eps: recipe(x, beta, gamma, eps),
         "gamma-before-standardizing": (
             lambda x, gamma, beta, eps: recipe(gamma * x + beta, eps=eps),
@@ -389,7 +409,6 @@ LAYER_NORM = Quantity(
         "affine-missing": lambda x, gamma, beta, eps: recipe(x, eps=eps),
         "beta-missing": lambda x, gamma, beta, eps: recipe(x, gamma, eps=eps),
         "gamma-ignored": lambda x, gamma, beta, eps: recipe(x, 1, beta, eps),
-        "sign-flipped": lambda x, gamma, beta, eps: recipe(-x, gamma, beta, eps),
     },
     calls=_layer_norm_calls,
     own=True,
@@ -432,7 +451,7 @@ LEVEL_2 = (
                 "x̂, four numbers",
                 lambda x: recipe(x),
                 {
-                    **{name: _on_row(**switches) for name, switches in STANDARDIZE_WRONG.items()},
+                    **{name: _on_row(**switches) for name, switches in ROW_TURNS.items()},
                     "sum-of-squares": lambda x: _unit(x),
                     "sign-flipped": lambda x: -recipe(x),
                 },
@@ -442,11 +461,7 @@ LEVEL_2 = (
                 "standardize(x), an array of x's shape, each row with mean 0 and variance 1",
                 lambda x: standardize(x),
                 {
-                    **{name: _with(**switches) for name, switches in {**STANDARDIZE_WRONG, **AXIS_WRONG}.items()},
-                    "sign-flipped": lambda x: -recipe(x),
-                    "integers-kept": _truncated(recipe),
-                    "rounded-inside": _rounding(recipe),
-                    "sum-of-squares": lambda x: _unit(x),
+                    **FUNCTION_TURNS,
                     "eps-not-asked": (
                         *(lambda x, eps=eps: recipe(x, eps=eps) for eps in (1e-5, 1e-6, 1e-8)),
                         *(lambda x, eps=eps: recipe(x, eps=eps, outside=True) for eps in (1e-5, 1e-6)),
@@ -549,10 +564,13 @@ LEVEL_2 = (
                 "your layer_norm on constant rows: β for each feature",
                 LAYER_NORM.right,
                 {
-                    "eps-missing": LAYER_NORM.wrong["eps-missing"],
-                    "no-centering": LAYER_NORM.wrong["no-centering"],
-                    "rms-for-layer": LAYER_NORM.wrong["rms-for-layer"],
-                    "affine-missing": LAYER_NORM.wrong["affine-missing"],
+                    **{
+                        name: LAYER_NORM.wrong[name]
+                        for name in (
+                            *("eps-missing", "no-centering", "rms-for-layer", "affine-missing"),
+                            *("gamma-beta-swapped", "shift-before-stretch"),
+                        )
+                    },
                     "constant-kept": lambda x, gamma, beta, eps: gamma * x + beta,
                 },
                 calls=_constant_calls,
@@ -611,20 +629,23 @@ def _fails_on(answer: np.ndarray, x: np.ndarray) -> str | None:
     return None if np.max(np.abs(y - answer)) > 0.01 else "same-statistics"
 
 
-def _batch_norm_calls(rng: np.random.Generator) -> list[tuple]:
+# Shape of the batch, its spread, momentum, eps: in each mode small spreads, where ε matters, and two ε
+TRAINING = (
+    ((3, 4), 1.5, 0.1, 1e-5),
+    ((5, 2), 0.03, 0.3, 1e-5),
+    ((4, 3), 0.01, 0.1, 1e-4),
+    ((2, 4), 0, 0.1, 1e-5),  # integers
+)
+INFERENCE = (((4, 3), 1.5, 0.1, 1e-2), ((1, 4), 1.5, 0.1, 1e-2), ((3, 4), 0.01, 0.2, 1e-4))
+
+
+def _batch_norm_calls(rng: np.random.Generator, training: bool) -> list[tuple]:
     calls = []
-    batches = (
-        ((3, 4), True, 0.1),
-        ((5, 2), True, 0.3),
-        ((4, 3), False, 0.1),
-        ((1, 4), False, 0.1),
-        ((2, 4), True, 0.1),
-    )
-    for shape, training, momentum in batches:
-        H = shape[1]
-        running = (rng.normal(0.0, 1.0, H), rng.uniform(0.5, 2.0, H))
-        x = _integers(rng) if shape == (2, 4) else rng.normal(2.0, 0.03 if shape == (5, 2) else 1.5, shape)
-        calls.append((x, *_affine(rng, H), running, training, momentum, 1e-5 if training else 1e-2))
+    for (B, H), spread, momentum, eps in TRAINING if training else INFERENCE:
+        scale = 1.0 if training else spread / 1.5
+        running = (scale * rng.normal(0.0, 1.0, H), scale**2 * rng.uniform(0.5, 2.0, H))
+        x = rng.normal(scale * 2.0, spread, (B, H)) if spread else _integers(rng)
+        calls.append((x, *_affine(rng, H), running, training, momentum, eps))
     return calls
 
 
@@ -669,6 +690,16 @@ def _batch_norm_with(  # noqa: ANN202
 
     return path
 
+
+BATCH_NORM_PARTS = ("y", "the running mean", "the running variance")
+BATCH_NORM_TURNS = {
+    "eps-outside-root": _batch_norm_with(outside=True),
+    "eps-missing": _batch_norm_with(fixed={"eps": 0.0}),
+    "eps-fixed": _batch_norm_with(fixed={"eps": 1e-5}),
+    "variance-for-std": _batch_norm_with(root=False),
+    "gamma-beta-swapped": _batch_norm_with(swap=True),
+    "affine-missing": _batch_norm_with(affine=False),
+}
 
 BATCH = {
     "x": np.array([[2.0, 4.0, 6.0, 8.0]]),
@@ -908,43 +939,30 @@ LEVEL_3 = (
                 {
                     "batch-statistics-in-inference": _batch_norm_with(use="batch"),
                     "running-updated-in-inference": _batch_norm_with(update=True),
-                    "eps-outside-root": _batch_norm_with(outside=True),
-                    "eps-missing": lambda x, gamma, beta, running, *_: (
-                        gamma * (x - running[0]) / np.sqrt(running[1]) + beta,
-                        running,
-                    ),
-                    "variance-for-std": _batch_norm_with(root=False),
-                    "gamma-beta-swapped": _batch_norm_with(swap=True),
-                    "affine-missing": _batch_norm_with(affine=False),
+                    "layer-norm-instead": _batch_norm_with(use="batch", axis=1),
+                    **BATCH_NORM_TURNS,
                 },
-                calls=lambda rng: [call for call in _batch_norm_calls(rng) if not call[4]],
-                parts=("y", "the running mean", "the running variance"),
+                calls=lambda rng: _batch_norm_calls(rng, training=False),
+                parts=BATCH_NORM_PARTS,
                 own=True,
             ),
             Quantity(
-                "batch_norm",
-                "batch_norm(x, gamma, beta, running, training, momentum, eps), the pair (y, (mean, var))",
+                "batch_norm_training",
+                "batch_norm(…) with training=True, the pair (y, (mean, var))",
                 _batch_norm,
                 {
-                    "batch-statistics-in-inference": _batch_norm_with(use="batch"),
                     "running-in-training": _batch_norm_with(use="running"),
                     "biased-running-variance": _batch_norm_with(run_ddof=0),
                     "momentum-reversed": _batch_norm_with(weight="old"),
-                    "running-not-updated": _batch_norm_with(update=False),
-                    "running-updated-in-inference": _batch_norm_with(update=True),
-                    "layer-norm-instead": (_batch_norm_with(use="batch", axis=1), _batch_norm_with(axis=1)),
-                    "batch-ddof-1": _batch_norm_with(ddof=1),
-                    "eps-outside-root": _batch_norm_with(outside=True),
-                    "eps-missing": _batch_norm_with(fixed={"eps": 0.0}),
-                    "eps-fixed": _batch_norm_with(fixed={"eps": 1e-5}),
                     "momentum-fixed": _batch_norm_with(fixed={"momentum": 0.1}),
+                    "running-not-updated": _batch_norm_with(update=False),
+                    "layer-norm-instead": _batch_norm_with(axis=1),
+                    "batch-ddof-1": _batch_norm_with(ddof=1),
                     "integers-kept": _batch_norm_with(truncate=True),
-                    "variance-for-std": _batch_norm_with(root=False),
-                    "gamma-beta-swapped": _batch_norm_with(swap=True),
-                    "affine-missing": _batch_norm_with(affine=False),
+                    **BATCH_NORM_TURNS,
                 },
-                calls=_batch_norm_calls,
-                parts=("y", "the running mean", "the running variance"),
+                calls=lambda rng: _batch_norm_calls(rng, training=True),
+                parts=BATCH_NORM_PARTS,
                 own=True,
             ),
         ),
@@ -962,6 +980,11 @@ def _sort_pairs(pairs: np.ndarray) -> np.ndarray:
 
 def _both(mean: float, std: float) -> np.ndarray:
     return np.array([[std, mean], [-std, mean]])
+
+
+def _rms_turn(**switches: Any) -> Any:
+    """An rms_norm(x, gamma, eps), with a wrong turn if there is one."""
+    return lambda x, gamma, eps: recipe(x, gamma, 0.0, eps, **{"spread": "rms", "center": False, **switches})
 
 
 SUM = {"x": ROW, "fx": np.array([98.0, 196.0, 294.0, 392.0])}
@@ -1040,29 +1063,20 @@ LEVEL_4 = (
                 "rms_norm(x, gamma, eps), an array of x's shape",
                 lambda x, gamma, eps: rms_norm(x, gamma, eps=eps),
                 {
-                    "rms-centered": (
-                        lambda x, gamma, eps: recipe(x, gamma, 0, eps),
-                        lambda x, gamma, eps: recipe(x, gamma, 0, eps, spread="rms"),
-                    ),
-                    "std-for-rms": lambda x, gamma, eps: recipe(x, gamma, 0, eps, center=False),
-                    "no-root": lambda x, gamma, eps: recipe(x, gamma, 0, eps, spread="rms", center=False, root=False),
-                    "eps-outside-root": lambda x, gamma, eps: recipe(
-                        x, gamma, 0, eps, spread="rms", center=False, outside=True
-                    ),
-                    "eps-missing": lambda x, gamma, eps: recipe(x, gamma, 0, 0, spread="rms", center=False),
-                    "count-off": lambda x, gamma, eps: recipe(x, gamma, 0, eps, spread="rms", center=False, ddof=1),
-                    "rounded-inside": _rounding(lambda x, gamma, eps: rms_norm(x, gamma, eps=eps)),
-                    "wrong-axis": lambda x, gamma, eps: recipe(x, gamma, 0, eps, spread="rms", center=False, axis=0),
-                    "whole-array": lambda x, gamma, eps: recipe(
-                        x, gamma, 0, eps, spread="rms", center=False, axis=None
-                    ),
-                    "gamma-ignored": lambda x, gamma, eps: recipe(x, 1, 0, eps, spread="rms", center=False),
-                    "gamma-before-standardizing": lambda x, gamma, eps: recipe(
-                        gamma * x, 1, 0, eps, spread="rms", center=False
-                    ),
+                    "rms-centered": (_rms_turn(spread="std", center=True), _rms_turn(center=True)),
+                    "std-for-rms": _rms_turn(spread="std"),
+                    "no-root": _rms_turn(root=False),
+                    "count-off": _rms_turn(ddof=1),
+                    "wrong-axis": _rms_turn(axis=0),
+                    "whole-array": _rms_turn(axis=None),
                     "sum-for-mean": lambda x, gamma, eps: gamma * x / np.sqrt((x**2).sum(-1, keepdims=True) + eps),
-                    "eps-fixed": lambda x, gamma, eps: recipe(x, gamma, 0, 1e-5, spread="rms", center=False),
-                    "integers-kept": _truncated(lambda x, gamma, eps: rms_norm(x, gamma, eps=eps)),
+                    "eps-outside-root": _rms_turn(outside=True),
+                    "eps-missing": lambda x, gamma, eps: _rms_turn()(x, gamma, 0.0),
+                    "eps-fixed": lambda x, gamma, eps: _rms_turn()(x, gamma, 1e-5),
+                    "gamma-ignored": lambda x, gamma, eps: _rms_turn()(x, 1.0, eps),
+                    "gamma-before-standardizing": lambda x, gamma, eps: _rms_turn()(gamma * x, 1.0, eps),
+                    "rounded-inside": _rounding(_rms_turn()),
+                    "integers-kept": _integers_kept(_rms_turn()),
                 },
                 calls=lambda rng: [
                     (x, _affine(rng, x.shape[-1])[0], eps) for x, eps in zip(_batch(rng), EPS, strict=True)
@@ -1112,13 +1126,8 @@ LEVEL_4 = (
                         lambda x, fx, eps: recipe(fx, eps=eps),
                     ),
                     "norm-each": lambda x, fx, eps: recipe(x, eps=eps) + recipe(fx, eps=eps),
-                    "ddof-1": lambda x, fx, eps: recipe(x + fx, eps=eps, ddof=1),
-                    "eps-missing": lambda x, fx, eps: recipe(x + fx),
-                    "eps-fixed": lambda x, fx, eps: recipe(x + fx, eps=1e-5),
-                    "eps-outside-root": lambda x, fx, eps: recipe(x + fx, eps=eps, outside=True),
-                    "variance-for-std": lambda x, fx, eps: recipe(x + fx, eps=eps, root=False),
-                    "wrong-axis": lambda x, fx, eps: recipe(x + fx, eps=eps, axis=0),
-                    "rms-for-layer": lambda x, fx, eps: recipe(x + fx, eps=eps, spread="rms", center=False),
+                    **_through(_of_sum, {**FUNCTION_TURNS, **EPS_TURNS}),
+                    "integers-kept": _integers_kept(lambda x, fx, eps: recipe(x + fx, eps=eps)),
                 },
                 calls=lambda rng: [
                     (x, rng.normal(0.0, x.std(), x.shape), eps) for x, eps in zip(_batch(rng), EPS, strict=True)

@@ -59,7 +59,7 @@ class Quantity:
     calls : callable, optional
         Makes this a function to be written: takes a random generator, returns a list of argument tuples.
     parts : tuple of str
-        Names of what the function returns, when it returns several things.
+        Names of what the function returns, when it returns several things. Each is judged by itself.
     clean : callable
         Brings an answer into a canonical order before it is compared.
     own : bool
@@ -134,7 +134,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Line:
-    """The verdict on one quantity.
+    """The verdict on one quantity, or on those `parts` of what a function returns that deserve the same.
 
     `rung` is "right", or the rung of the ladder on which the answer failed: "missing", "type", "shape", "not-finite",
     "misconception", "wrong"; for functions also "borrowed", "error" and "changed-input".
@@ -144,6 +144,12 @@ class Line:
     rung: str
     text: str
     misconception: str | None = None
+    parts: tuple[str, ...] = ()
+
+    @property
+    def about(self) -> str:
+        """What the line is about, for people."""
+        return f"{self.quantity} ({', '.join(self.parts)})" if self.parts else self.quantity
 
 
 class CheckFailed(AssertionError):
@@ -165,7 +171,7 @@ class Result:
         return all(line.rung == "right" for line in self.lines)
 
     def __str__(self) -> str:
-        return "\n".join(f"{icon} {word} – {line.quantity}: {line.text}" for icon, word, _, line in self._marked())
+        return "\n".join(f"{icon} {word} – {line.about}: {line.text}" for icon, word, _, line in self._marked())
 
     __repr__ = __str__
 
@@ -176,16 +182,33 @@ class Result:
     def _repr_html_(self) -> str:
         rows = "".join(
             f'<li style="border-left:4px solid {color};padding:.2em .7em;margin:.3em 0">'
-            f"<strong>{icon} {word}</strong> – <code>{html.escape(line.quantity)}</code>: {html.escape(line.text)}</li>"
+            f"<strong>{icon} {word}</strong> – <code>{html.escape(line.about)}</code>: {html.escape(line.text)}</li>"
             for icon, word, color, line in self._marked()
         )
         return f'<ul role="status" style="list-style:none;padding:0;margin:0">{rows}</ul>'
 
-    def require(self) -> None:
-        """Raise :class:`CheckFailed` with the lines that are not right."""
-        failed = Result(self.exercise, tuple(line for line in self.lines if line.rung != "right"))
-        if failed.lines:
-            raise CheckFailed(str(failed))
+    def require(self, *parts: str) -> None:
+        """Raise :class:`CheckFailed` with the lines that are not right.
+
+        Parameters
+        ----------
+        *parts : str
+            Of what a function returns, the parts that matter; without them all do.
+
+        Raises
+        ------
+        CheckFailed
+            If one of them is not right.
+        ValueError
+            If nothing that was checked has such a part.
+        """
+        known = {part for line in self.lines for part in find(self.exercise)[line.quantity].parts}
+        if unknown := set(parts) - known:
+            raise ValueError(f"There is no part called {', '.join(sorted(unknown))}.")
+        wrong = [line for line in self.lines if line.rung != "right"]
+        failed = [line for line in wrong if not (parts and line.parts) or set(parts) & set(line.parts)]
+        if failed:
+            raise CheckFailed(str(Result(self.exercise, tuple(failed))))
 
 
 MARKS = {
@@ -210,7 +233,8 @@ def check(exercise: str, given: dict[str, Any] | None = None, /, **answers: Any)
     Returns
     -------
     Result
-        One line an answer. It says what is wrong, never what would be right.
+        One line an answer, or several for a function that returns several things. They say what is wrong, never what
+        would be right.
 
     Raises
     ------
@@ -227,7 +251,9 @@ def check(exercise: str, given: dict[str, Any] | None = None, /, **answers: Any)
         names = ", ".join(quantity.name for quantity in entry.quantities)
         raise ValueError(f"Give check({exercise!r}, …) at least one answer by name: {names}.")
     given = instance(exercise) if given is None else given
-    return Result(exercise, tuple(_line(entry[name], given, answer) for name, answer in answers.items()))
+    return Result(
+        exercise, tuple(line for name, answer in answers.items() for line in _lines(entry[name], given, answer))
+    )
 
 
 def find(exercise: str) -> Exercise:
@@ -266,17 +292,26 @@ def evaluate(function: Callable[..., Any], given: dict[str, Any]) -> Any:
         return function(**{name: copy.deepcopy(given[name]) for name in names})
 
 
-def _line(quantity: Quantity, given: dict[str, Any], answer: Any) -> Line:
+def _lines(quantity: Quantity, given: dict[str, Any], answer: Any) -> Iterator[Line]:
+    """The verdict on an answer: a line for all of it, or one for each group of its parts that deserve the same."""
     try:
         if answer is None or answer is ...:
             raise Refused("missing", f"still empty. Give {quantity.says}.")
-        (_check_function if quantity.calls else _check_value)(quantity, given, answer)
+        verdicts = (_check_function if quantity.calls else _check_value)(quantity, given, answer)
     except Refused as refused:
-        return Line(quantity.name, refused.rung, refused.text, refused.misconception)
-    return Line(quantity.name, "right", "correct.")
+        verdicts = [refused]
+    groups: dict[str, tuple[Refused | None, list[str]]] = {}
+    for verdict, part in zip(verdicts, quantity.parts or ("",), strict=False):
+        groups.setdefault(str(verdict), (verdict, []))[1].append(part)
+    for verdict, parts in groups.values():
+        named = tuple(parts) if len(groups) > 1 else ()
+        if verdict is None:
+            yield Line(quantity.name, "right", "correct.", parts=named)
+        else:
+            yield Line(quantity.name, verdict.rung, verdict.text, verdict.misconception, named)
 
 
-def _check_value(quantity: Quantity, given: dict[str, Any], answer: Any) -> None:
+def _check_value(quantity: Quantity, given: dict[str, Any], answer: Any) -> list[None]:
     right = evaluate(quantity.right, given)
     answer = plain(_listed(quantity, answer), like=right, says=quantity.says)
     if quantity.holds:
@@ -284,10 +319,10 @@ def _check_value(quantity: Quantity, given: dict[str, Any], answer: Any) -> None
         _require_finite(answer, right)
         names = [name for name in inspect.signature(quantity.holds).parameters if name != "answer"]
         _refuse(quantity.holds(answer, **{name: given[name] for name in names}))
-        return
+        return [None]
     rights = [right, *(evaluate(other, given) for other in quantity.also)]
     if any(same(quantity.clean(answer), quantity.clean(other), quantity.decimals) for other in rights):
-        return
+        return [None]
     for decimals in (12, quantity.decimals):  # where two wrong paths round alike, the exact one is meant
         for name, path in quantity.wrong_paths():
             if resembles(quantity.clean(answer), quantity.clean(evaluate(path, given)), right, decimals):
@@ -297,29 +332,54 @@ def _check_value(quantity: Quantity, given: dict[str, Any], answer: Any) -> None
     raise Refused("wrong", difference(quantity.clean(answer), quantity.clean(right), quantity.decimals))
 
 
-def _check_function(quantity: Quantity, given: dict[str, Any], function: Any) -> None:
+def _check_function(quantity: Quantity, given: dict[str, Any], function: Any) -> list[Refused | None]:
+    """What is to be said of each part of what a function returns."""
     if not callable(function):
         raise Refused("type", f"this must be a function, not {_kind(function)}.")
     calls = quantity.calls(np.random.default_rng(given["seed"]))
     answers = [_call(quantity, function, arguments, hidden=bool(given["seed"])) for arguments in calls]
-    if quantity.holds:
-        for arguments, answer in zip(calls, answers, strict=True):
-            _require_shape(answer, quantity.right(*arguments), quantity.says)
-            _require_finite(answer, quantity.right(*arguments))
-            _refuse(quantity.holds(answer, *arguments))
-        return
     rights = [_reference(quantity, quantity.right, arguments) for arguments in calls]
+    if quantity.holds:
+        for arguments, (answer,), (right,) in zip(calls, answers, rights, strict=True):
+            _require_shape(answer, right, quantity.says)
+            _require_finite(answer, right)
+            _refuse(quantity.holds(answer, *arguments))
+        return [None]
     if all(map(_agree, answers, rights)):
-        return
-    for name, path in quantity.wrong_paths():
-        if _explains(quantity, path, calls, answers):
-            _refuse(name)
-    for arguments, answer, right in zip(calls, answers, rights, strict=True):
-        _refuse_output(quantity, arguments, answer, right)
+        return [None] * len(rights[0])
+    paths = [(name, _explained(quantity, path, calls, answers)) for name, path in quantity.wrong_paths()]
+    paths.sort(key=lambda path: not all(path[1]))  # what explains every part comes first
+    verdicts = []
+    for place, part in enumerate(quantity.parts or ("the result",)):
+        names = [name for name, parts in paths if parts[place]]
+        verdicts.append(_verdict(part, calls, *(_column(many, place) for many in (answers, rights)), names))
+    return verdicts
 
 
-def _call(quantity: Quantity, function: Callable[..., Any], arguments: tuple, hidden: bool) -> Any:
-    """Call the student's function on a copy of the arguments and bring the result into plain form."""
+def _column(rows: list[tuple], place: int) -> list[Any]:
+    return [row[place] for row in rows]
+
+
+def _verdict(part: str, calls: list[tuple], answers: list[Any], rights: list[Any], names: list[str]) -> Refused | None:
+    """What is to be said of one part of what a function returned, with the names of the mistakes that explain it."""
+    if all(map(_agree, answers, rights)):
+        return None
+    try:
+        for answer in answers:
+            if isinstance(answer, Refused):
+                raise answer
+        _refuse(names[0] if names else None)
+        wrong = [not _agree(answer, right) for answer, right in zip(answers, rights, strict=True)].index(True)
+        where = f"for {_describe(calls[wrong])}"
+        _require_shape(answers[wrong], rights[wrong], f"{part} {where}")
+        _require_finite(answers[wrong], rights[wrong])
+        raise Refused("wrong", f"{part} is wrong {where}: {difference(answers[wrong], rights[wrong])}")
+    except Refused as refused:
+        return refused
+
+
+def _call(quantity: Quantity, function: Callable[..., Any], arguments: tuple, hidden: bool) -> tuple:
+    """Call the student's function on a copy of the arguments and bring the parts of its result into plain form."""
     right = quantity.right(*copy.deepcopy(arguments))
     own = copy.deepcopy(arguments)
     where = f"for {_describe(arguments)}"
@@ -340,8 +400,8 @@ def _call(quantity: Quantity, function: Callable[..., Any], arguments: tuple, hi
     if answer is None:
         raise Refused("missing", f"returns None {where}. Is the last line a return?")
     if isinstance(right, tuple):
-        return _plain_parts(quantity, answer, right)
-    return quantity.clean(plain(_listed(quantity, answer), like=right, says=quantity.says))
+        return _plain_parts(quantity, answer, right, where)
+    return (quantity.clean(plain(_listed(quantity, answer), like=right, says=quantity.says)),)
 
 
 def _listed(quantity: Quantity, answer: Any) -> Any:
@@ -349,11 +409,21 @@ def _listed(quantity: Quantity, answer: Any) -> Any:
     return list(answer) if quantity.clean is not _as_it_is and isinstance(answer, set | frozenset) else answer
 
 
-def _plain_parts(quantity: Quantity, answer: Any, right: tuple) -> tuple:
+def _plain_parts(quantity: Quantity, answer: Any, right: tuple, where: str) -> tuple:
+    """Each part in plain form; one that cannot be read is what is to be said of it, and costs only itself."""
     parts = _parts(answer, right) or _parts(answer, _flat(right))
     if not parts:
         raise Refused("shape", f"return {len(quantity.parts)} things: {', '.join(quantity.parts)}.")
-    return tuple(plain(a, like=r, says=says) for a, r, says in zip(parts, _flat(right), quantity.parts, strict=True))
+
+    def read(part: Any, like: Any, name: str) -> Any:
+        try:
+            if part is None:
+                raise Refused("missing", f"{name} is None {where}.")
+            return plain(part, like, name)
+        except Refused as refused:
+            return refused
+
+    return tuple(map(read, parts, _flat(right), quantity.parts))
 
 
 def _parts(answer: Any, right: tuple) -> tuple:
@@ -368,17 +438,6 @@ def _parts(answer: Any, right: tuple) -> tuple:
             return ()
         found += members
     return found
-
-
-def _refuse_output(quantity: Quantity, arguments: tuple, answer: Any, right: Any) -> None:
-    where = f"for {_describe(arguments)}"
-    answers = answer if isinstance(answer, tuple) else (answer,)
-    rights = right if isinstance(right, tuple) else (right,)
-    for one, other, part in zip(answers, rights, quantity.parts or ("the result",), strict=True):
-        if not _agree(one, other):
-            _require_shape(one, other, f"{part} {where}")
-            _require_finite(one, other)
-            raise Refused("wrong", f"{part} is wrong {where}: {difference(one, other)}")
 
 
 def _refuse(misconception: str | None) -> None:
@@ -493,23 +552,29 @@ def _agree(answer: Any, right: Any) -> bool:
     """Compare what a function returned: room for float32 and for another order of summation, no more."""
     if isinstance(right, tuple):
         return len(answer) == len(right) and all(map(_agree, answer, right))
+    if isinstance(answer, Refused):
+        return False
     right = np.asarray(right, dtype=float)
     scale = np.max(np.abs(right[np.isfinite(right)]), initial=0.0)
     return np.shape(answer) == right.shape and bool(np.all(_near(answer, right, 1e-7 + 1e-5 * scale)))
 
 
-def _reference(quantity: Quantity, path: Callable[..., Any], arguments: tuple) -> Any:
+def _reference(quantity: Quantity, path: Callable[..., Any], arguments: tuple) -> tuple:
+    """The parts of what a path of the catalogue returns."""
     with np.errstate(all="ignore"):
         value = path(*copy.deepcopy(arguments))
-    return _flat(value) if isinstance(value, tuple) else quantity.clean(np.asarray(value, dtype=float))
+    return _flat(value) if isinstance(value, tuple) else (quantity.clean(np.asarray(value, dtype=float)),)
 
 
-def _explains(quantity: Quantity, path: Callable[..., Any], calls: list[tuple], answers: list[Any]) -> bool:
-    """Tell whether a wrong path gives just what the student's function gave, on every call."""
+def _explained(
+    quantity: Quantity, path: Callable[..., Any], calls: list[tuple], answers: list[tuple]
+) -> tuple[bool, ...]:
+    """Tell for each part whether a wrong path gives just what the student's function gave, on every call."""
     try:
-        return all(map(_agree, answers, (_reference(quantity, path, arguments) for arguments in calls)))
+        wrong = [_reference(quantity, path, arguments) for arguments in calls]
     except Exception:  # a wrong path need not work for every shape
-        return False
+        return (False,) * len(answers[0])
+    return tuple(all(map(_agree, ours, theirs)) for ours, theirs in zip(zip(*answers), zip(*wrong)))  # noqa: B905
 
 
 def _require_shape(answer: Any, right: Any, says: str) -> None:

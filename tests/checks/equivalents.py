@@ -255,7 +255,7 @@ LEVEL_3 = {
         "[[-0.8416, -1.8944, 0.4472, 5.6833]]",
         "[(scale * (batch[0] - 5) / 5**0.5 + shift).tolist()]",
     ],
-    "batch_norm": [
+    "batch_norm_training": [
         "old_mean, old_var = running\nif not training:\n"
         "    return gamma * (x - old_mean) / np.sqrt(old_var + eps) + beta, (old_mean, old_var)\n"
         "N = len(x)\nmean = np.einsum('bh->h', x) / N\nd = x - mean\nvar = np.einsum('bh,bh->h', d, d) / N\n"

@@ -8,7 +8,11 @@ shown, or None where it is enough that the answer is refused.
 from __future__ import annotations
 
 # What is checked under its own name but is another answer's function
-TARGETS = {"constant_rows": "layer_norm", "batch_norm_inference": "batch_norm"}
+TARGETS = {
+    "constant_rows": "layer_norm",
+    "batch_norm_inference": "batch_norm",
+    "batch_norm_training": "batch_norm",
+}
 
 SHAPE, NAN, EMPTY, TEXT, CRASH = "the shape is", "contains NaN", "still empty", "this is text", "stopped with"
 INPUT, NOTHING, BORROWED = "changed its input", "returns None", "normlib's own function"
@@ -551,6 +555,14 @@ LEVEL_3 = {
             "return y, (mean, var)",
             "running-updated-in-inference",
         ),
+        (
+            "mean, var = running\ncenter, spread = (x.mean(0), x.var(0)) if training else running\n"
+            "y = gamma * (x - center) / np.sqrt(spread + eps) + beta\n"
+            "unbiased = x.var(0, ddof=1) if len(x) > 1 else x.var(0)\n"
+            "return y, ((1 - momentum) * mean + momentum * x.mean(0), (1 - momentum) * var + momentum * unbiased)",
+            "running-updated-in-inference",
+        ),
+        (COLUMNS + "return gamma * (x - center) / np.sqrt(spread + 1e-5) + beta, (mean, var)", "eps-fixed"),
         (COLUMNS + "return gamma * (x - center) / (np.sqrt(spread) + eps) + beta, (mean, var)", "eps-outside-root"),
         (COLUMNS + "return gamma * (x - center) / np.sqrt(spread) + beta, (mean, var)", "eps-missing"),
         (COLUMNS + "return gamma * (x - center) / (spread + eps) + beta, (mean, var)", "variance-for-std"),
@@ -559,11 +571,7 @@ LEVEL_3 = {
         (COLUMNS + "return gamma * (x - center) / np.sqrt(spread + eps) + beta, (var, mean)", None),
         (COLUMNS + "return gamma * (x - center) / np.sqrt(spread + eps) + beta", "return 3 things"),
     ],
-    "batch_norm": [
-        (
-            COLUMNS + "return gamma * (x - x.mean(0)) / np.sqrt(x.var(0) + eps) + beta, (mean, var)",
-            "batch-statistics-in-inference",
-        ),
+    "batch_norm_training": [
         (
             COLUMNS + "return gamma * (x - running[0]) / np.sqrt(running[1] + eps) + beta, (mean, var)",
             "running-in-training",
@@ -582,13 +590,6 @@ LEVEL_3 = {
         (
             COLUMNS + "return gamma * (x - center) / np.sqrt(spread + eps) + beta, running",
             "running-not-updated",
-        ),
-        (
-            "mean, var = running\ncenter, spread = (x.mean(0), x.var(0)) if training else running\n"
-            "y = gamma * (x - center) / np.sqrt(spread + eps) + beta\n"
-            "unbiased = x.var(0, ddof=1) if len(x) > 1 else x.var(0)\n"
-            "return y, ((1 - momentum) * mean + momentum * x.mean(0), (1 - momentum) * var + momentum * unbiased)",
-            "running-updated-in-inference",
         ),
         (
             COLUMNS + "if training:\n    center, spread = x.mean(1, keepdims=True), x.var(1, keepdims=True)\n"

@@ -160,7 +160,7 @@ def is_checking(cell: NotebookNode) -> bool:
 def lines(cell: NotebookNode, answer: str) -> list[str]:
     """What a test says about an answer; one that fails in another way speaks of all its answers."""
     text = "\n".join(output.evalue for output in cell.outputs if output.output_type == "error")
-    marked = re.findall(r"^[✗○] (?:Not yet|Missing) – (\w+): (.*)$", text, re.MULTILINE)
+    marked = re.findall(r"^[✗○] (?:Not yet|Missing) – (\w+)(?: \([^)]*\))?: (.*)$", text, re.MULTILINE)
     return [line for name, line in marked if name == answer] if marked else [text] * bool(text)
 
 

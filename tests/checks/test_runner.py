@@ -16,7 +16,7 @@ from normlib.catalogue import EXERCISES
 from normlib.misconceptions import MISCONCEPTIONS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox needs Linux")
-LARGE = ("layer_norm", "batch_norm", "rms_norm", "layer_norm_backward")
+LARGE = ("layer_norm", "batch_norm_training", "rms_norm", "layer_norm_backward")
 
 
 @pytest.fixture(scope="module")

@@ -53,7 +53,7 @@ def test_answers_are_kept_and_the_submission_is_not_changed(notebook, released):
     assert notebook == before
 
 
-@pytest.mark.parametrize("deleted", ["imports", "ex-1-1-test-axes", "ex-1-3-test-function", "ex-1-1-check"])
+@pytest.mark.parametrize("deleted", ["imports", "ex-1-1-test-layer-norm-axis", "ex-1-3-test-function", "ex-1-1-check"])
 def test_a_deleted_locked_cell_comes_back_in_its_place(notebook, released, deleted):
     del notebook.cells[place(notebook, deleted)]
     mended, notes = mend(notebook, released)
@@ -69,20 +69,20 @@ def test_all_cells_deleted(released):
 
 
 def test_a_changed_test_comes_back(notebook, released):
-    cell = named(notebook)["ex-1-1-test-axes"]
+    cell = named(notebook)["ex-1-1-test-layer-norm-axis"]
     cell.source = "pass"
     cell.metadata = {
         "nbgrader": {**cell.metadata.nbgrader, "solution": True, "points": 100},
         "tags": ["skip-execution"],
     }
     mended, notes = mend(notebook, released)
-    assert named(mended)["ex-1-1-test-axes"] == {
-        **named(released)["ex-1-1-test-axes"],
-        "id": "ex-1-1-test-axes",
+    assert named(mended)["ex-1-1-test-layer-norm-axis"] == {
+        **named(released)["ex-1-1-test-layer-norm-axis"],
+        "id": "ex-1-1-test-layer-norm-axis",
         "outputs": [],
         "execution_count": None,
     }
-    assert notes == ["Locked cells that had been changed, put back as released: ex-1-1-test-axes."]
+    assert notes == ["Locked cells that had been changed, put back as released: ex-1-1-test-layer-norm-axis."]
 
 
 def test_the_first_changed_copy_counts_and_the_others_run_where_they_stand(notebook, released):

@@ -304,3 +304,78 @@ def test_misuse_says_what_there_is():
         check("2.1", average=1)
     with pytest.raises(ValueError, match="at least one answer"):
         check("2.1")
+
+
+# What a function returns in parts
+
+
+def right_backward(dy, x, gamma, eps):
+    sigma = np.sqrt(x.var(-1, keepdims=True) + eps)
+    x_hat, g = (x - x.mean(-1, keepdims=True)) / sigma, dy * gamma
+    dx = (g - g.mean(-1, keepdims=True) - x_hat * (g * x_hat).mean(-1, keepdims=True)) / sigma
+    return dx, (dy * x_hat).sum(0), dy.sum(0)
+
+
+def verdicts(changed, **how):
+    """What is said of each part when `changed` of them are replaced."""
+
+    def student(dy, x, gamma, eps):
+        parts = dict(zip(("dx", "dgamma", "dbeta"), right_backward(dy, x, gamma, eps), strict=True))
+        return tuple((parts | {changed: how["by"](dy, x)}).values())
+
+    result = check("5.1", layer_norm_backward=student)
+    return {line.parts: line.misconception or line.rung for line in result.lines}, result
+
+
+@pytest.mark.parametrize(
+    ("by", "expected"),
+    [
+        (lambda dy, x: dy.sum(0) + 1, "wrong"),
+        (lambda dy, x: np.zeros(x.shape[1]), "dbeta-missing"),
+        (lambda dy, x: dy.sum(0)[:1], "shape"),
+        (lambda dy, x: np.full(x.shape[1], np.nan), "not-finite"),
+        (lambda dy, x: "none", "type"),
+        (lambda dy, x: None, "missing"),
+    ],
+    ids=["off", "zeros", "shape", "nan", "text", "none"],
+)
+def test_each_part_is_judged_by_itself(by, expected):
+    found, result = verdicts("dbeta", by=by)
+    assert found == {("dx", "dgamma"): "right", ("dbeta",): expected}
+    result.require("dx")
+    result.require("dgamma", "dx")
+    for parts in ((), ("dbeta",), ("dx", "dbeta")):
+        with pytest.raises(CheckFailed, match=r"Not yet – layer_norm_backward \(dbeta\)|Missing"):
+            result.require(*parts)
+
+
+def test_what_is_wrong_with_all_of_a_function_is_wrong_with_each_part():
+    for function in (borrows, raises, 3, None, lambda dy, x, gamma, eps: right_backward(dy, x, gamma, eps)[:2]):
+        result = check("5.1", layer_norm_backward=function)
+        assert [line.parts for line in result.lines] == [()]
+        for part in ("dx", "dgamma", "dbeta"):
+            with pytest.raises(CheckFailed):
+                result.require(part)
+
+
+def test_two_mistakes_in_two_parts_are_both_named():
+    def student(dy, x, gamma, eps):
+        dx, dgamma, _ = right_backward(dy, x, np.ones_like(gamma), eps)
+        return dx, dgamma, np.zeros_like(gamma)
+
+    lines = check("5.1", layer_norm_backward=student).lines
+    assert {line.parts: line.misconception for line in lines} == {
+        ("dx",): "gamma-ignored",
+        ("dgamma",): None,
+        ("dbeta",): "dbeta-missing",
+    }
+
+
+def test_a_part_that_does_not_exist_cannot_pass():
+    result = check("5.1", layer_norm_backward=right_backward)
+    result.require("dx", "dgamma", "dbeta")
+    for parts in (("dz",), ("dx", "dz")):
+        with pytest.raises(ValueError, match="no part called dz"):
+            result.require(*parts)
+    with pytest.raises(ValueError, match="no part called y"):
+        check("2.1", mean=5).require("y")
