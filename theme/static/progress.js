@@ -157,8 +157,8 @@
       const begun = count(EXERCISES, "begun");
       total.textContent = `${summary()}${begun ? `, ${begun} begun` : ""}`;
       note.textContent = stored
-        ? "Kept in this browser alone and never sent anywhere. A self-check that is all right ticks its exercise; what only a person can judge, you tick yourself beside the exercise."
-        : "This browser keeps nothing for this page, so your marks last until you leave it. Nothing is ever sent anywhere. Export them to keep them.";
+        ? "Kept in this browser, never sent anywhere. A self-check that is all right ticks its exercise; you can also tick it yourself."
+        : "This browser keeps nothing for this page: your marks last until you leave it, unless you export them. They are never sent anywhere.";
       for (const [id, dot] of dots) {
         const state = progress[id];
         dot.dataset.state = state ?? "";
