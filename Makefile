@@ -33,7 +33,8 @@ setup: .venv/done .venv/system.done ## make the environment .venv, install syste
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -m venv .venv || { echo "Python's venv module is missing. On Debian: apt install python3-venv"; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^uv==' requirements.lock)"
-	@$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements.lock
+	@# --compile-bytecode: the sandbox could not write it, and would compile every package each time it starts
+	@$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@touch $@
 

@@ -82,6 +82,8 @@ def run(
     """
     klass = released(course, assignment)
     students = known(klass, student)
+    if scheduler and not scheduler.startswith("tls://"):
+        print("Without TLS, whoever reaches the scheduler's port can run programs as you.", file=sys.stderr)
     found = running.run(
         klass, [assignment], students, force=force, workers=workers, scheduler=scheduler, trust=trust_submissions
     )

@@ -24,6 +24,7 @@ from grading.gradebook import Sheet
 from grading.judge import Service
 from grading.mend import digests, is_test, mend
 from grading.sandbox import Limits
+from grading.wire import WireError
 
 
 class Mend(NbGraderPreprocessor):
@@ -65,7 +66,11 @@ class Run(NbGraderPreprocessor):
         """
         if self.trust_submissions:
             return RunTrusted(parent=self.parent, timeout=self.timeout).preprocess(nb, resources)
-        nb.metadata["grading"] = {"notes": judge_notebook(nb, service(self.limits))}
+        try:
+            nb.metadata["grading"] = {"notes": judge_notebook(nb, service(self.limits))}
+        except WireError:
+            service.cache_clear()
+            raise
         return nb, resources
 
     @property

@@ -19,7 +19,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cache, partial
-from importlib.util import find_spec
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
@@ -293,7 +292,7 @@ def pool(workers: int, scheduler: str) -> Iterator[Client]:
             dashboard_address="127.0.0.1:0",
             worker_dashboard_address="127.0.0.1:0",
             scheduler_kwargs={"dashboard": False},
-            security=Security.temporary() if workers > 1 and find_spec("cryptography") else None,
+            security=Security.temporary() if workers > 1 else None,  # one worker is a thread of this process
             silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster) as client,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from dataclasses import dataclass, field
-from threading import Lock, Timer
+from threading import Lock
 from typing import Any
 
 import nbformat
@@ -24,8 +24,6 @@ from grading.mend import Unreadable, digests, is_test, mend, parse_notebook
 from grading.preprocessors import Run, RunTrusted, judge_notebook
 from grading.wire import WireError
 from normlib.misconceptions import MISCONCEPTIONS, message
-
-PATIENCE = 60  # seconds over a submission's own limit; a judge that is silent for longer is ended
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,7 @@ class Grader(WorkerPlugin):
 
         Raises
         ------
-        OSError, WireError
+        WireError
             If the judge was lost; another one is there for the next hand-in.
         """
         if hand_in.problem:
@@ -171,16 +169,11 @@ class Grader(WorkerPlugin):
             return notebook.metadata["grading"]["notes"]
         if self.service is None:
             self.service = Service(self.run.limits)
-        watchdog = Timer(self.run.limits.total + PATIENCE, self.service.process.kill)
-        watchdog.start()
         try:
             return judge_notebook(notebook, self.service)
-        except (OSError, WireError):
-            self.service.close()
+        except WireError:
             self.service = None
             raise
-        finally:
-            watchdog.cancel()
 
 
 def grade(hand_in: HandIn, plugin: str) -> Outcome:

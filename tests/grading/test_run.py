@@ -5,6 +5,8 @@ import os
 import random
 import shutil
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -27,7 +29,7 @@ from grading.worker import Outcome
 pytestmark = [pytest.mark.xdist_group("run"), pytest.mark.filterwarnings("ignore:Object of type")]  # nbgrader's own
 L2 = STEMS[1]
 KINDS = ("all-right", "half-done", "ddof-1", "renamed", "empty-file", "unattempted")
-GRADE = [sys.executable, "-c", "from grading.cli import app; app()", "run", L2, "--workers", "2", "--course"]
+GRADE = [sys.executable, "-c", "from grading.cli import app; app()", "run", L2, "--course"]
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +187,7 @@ def test_the_hand_ins_of_a_killed_and_of_a_hanging_worker_are_graded_by_another(
     scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard", "--no-show"]
     worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", "--no-dashboard"]
     where = ["--scheduler-file", str(file), "--port", "0", "--host", "127.0.0.1"]
-    with processes([*scheduler, *where], DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL="10s"):
+    with processes([*scheduler, *where], DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL="20s"):
         while not file.exists() or not file.read_text():
             time.sleep(0.1)
         address = json.loads(file.read_text())["address"]
@@ -200,6 +202,23 @@ def test_the_hand_ins_of_a_killed_and_of_a_hanging_worker_are_graded_by_another(
                     process.send_signal(how)
     assert by_student(reports) == by_student(graded[1])
     assert rows(fresh) == rows(graded[0])
+
+
+def test_nobody_without_the_run_s_own_key_can_reach_its_workers():
+    """Whoever could would run programs as the grader."""
+    with run.pool(2, "") as client:
+        addresses = [client.scheduler.address, *client.scheduler_info()["workers"]]
+        assert len(addresses) == 3
+        for address in addresses:
+            assert address.startswith("tls://127.0.0.1:")
+            host, port = address.removeprefix("tls://").split(":")
+            strangers = ssl.create_default_context()
+            strangers.check_hostname, strangers.verify_mode = False, ssl.CERT_NONE
+            with (
+                socket.create_connection((host, int(port))) as plain,
+                pytest.raises(OSError, match=r"(?i)certificate|reset"),
+            ):
+                strangers.wrap_socket(plain).recv(1)
 
 
 def test_a_hand_in_that_ends_its_workers_fails_alone(hand_ins, fresh, monkeypatch):
@@ -237,10 +256,11 @@ def test_a_judge_that_is_lost_is_replaced(hand_ins, fresh):
 # Runs are stopped
 
 
-def started(course):
+def started(course, workers=2):
     """Start to grade the class anew, and wait until a part of it is done."""
+    command = [*GRADE, str(course.root), "--workers", str(workers)]
     process = subprocess.Popen(
-        [*GRADE, str(course.root)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     until = time.monotonic() + 100
     while len(vouched(course)) < 3 and process.poll() is None and time.monotonic() < until:
@@ -278,8 +298,9 @@ def test_a_killed_run_leaves_no_wrong_points_and_no_process_and_goes_on(hand_ins
     assert before.items() <= vouched(fresh).items()
 
 
-def test_ctrl_c_says_how_to_go_on(hand_ins, fresh):
-    process = started(fresh)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_says_how_to_go_on(workers, hand_ins, fresh):
+    process = started(fresh, workers)
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
