@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from normlib import checking, figures
 from normlib.gradients import standardize_jacobian
 from normlib.misconceptions import message
 from normlib.norms import batch_norm, layer_norm, rms_norm, standardize
+from normlib.practice import LABELS, STEPS, as_html, practice
 
 __all__ = ["BatchSize", "Circle", "Explorer", "Jacobian", "normalize", "questions", "self_check", "sliders", "source"]
 
@@ -354,23 +357,53 @@ def sliders(x: Any = (2, 4, 6, 8), *, norm: str = "layer") -> ipywidgets.VBox:
     return ipywidgets.VBox([*row, *knobs.values(), result])
 
 
-class SelfCheck:
-    """What :func:`self_check` returns: a form on a page, a hint in a notebook or terminal."""
+PREPARED = 4  # sets of new numbers that a self-check brings along
 
-    def __init__(self, exercise: str, data: list[dict[str, Any]]) -> None:
-        self.exercise, self.questions = exercise, data
+
+class SelfCheck(anywidget.AnyWidget):
+    """What :func:`self_check` returns: a form, on a page and in JupyterLab; in a terminal a hint.
+
+    A page goes round the sets of numbers that were prepared, JupyterLab asks Python for as many as are wanted.
+    """
+
+    _esm = source("selfcheck")
+
+    exercise = traitlets.Unicode().tag(sync=True)
+    questions = traitlets.List().tag(sync=True)
+    sentences = traitlets.Dict().tag(sync=True)
+    steps = traitlets.Dict().tag(sync=True)
+    more = traitlets.List().tag(sync=True)
+    live = traitlets.Bool(True).tag(sync=True)
+    wanted = traitlets.Int().tag(sync=True)
+    latest = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, exercise: str) -> None:
+        asked = questions(exercise)
+        self._sets = _sets(exercise)
+        super().__init__(
+            exercise=exercise,
+            questions=asked,
+            sentences={name: message(name) for question in asked for name, _ in question["wrongs"]},
+            steps={name: as_html(words) for name, words in STEPS[exercise].items()},
+            more=list(itertools.islice(self._sets, PREPARED)),
+        )
+
+    @traitlets.observe("wanted")
+    def _make(self, _: Any) -> None:
+        self.latest = next(self._sets)
 
     def __repr__(self) -> str:
         return f'check("{self.exercise}", {", ".join(q["name"] + "=…" for q in self.questions)})'
 
-    def _repr_html_(self) -> str:
-        state = {"exercise": self.exercise, "questions": self.questions}
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle, metadata = super()._repr_mimebundle_(**kwargs)
+        state = {name: getattr(self, name) for name in ("exercise", "questions", "sentences", "steps", "more")}
         still = f"<p>With JavaScript, you can check your answers here; in a notebook with <code>{self!r}</code>.</p>"
-        return _live("selfcheck", source("selfcheck"), state, still)
+        return {**bundle, "text/html": _live("selfcheck", self._esm, state, still)}, metadata
 
 
 def self_check(exercise: str) -> SelfCheck:
-    """Show a form that checks the answers to an exercise on the page itself.
+    """Show a form that checks the answers to an exercise, and asks the same of other numbers.
 
     Parameters
     ----------
@@ -387,10 +420,24 @@ def self_check(exercise: str) -> SelfCheck:
     ValueError
         If there is no such exercise.
     """
-    return SelfCheck(exercise, questions(exercise))
+    return SelfCheck(exercise)
 
 
-def questions(exercise: str) -> list[dict[str, Any]]:
+def _sets(exercise: str) -> Iterator[dict[str, Any]]:
+    """Give the exercise with other numbers, again and again, as plain data; some have few that are different."""
+    asked: list[str] = []
+    for seed in itertools.count(1):
+        one = practice(exercise, seed)
+        if one.question not in asked[-PREPARED:]:
+            asked.append(one.question)
+            yield {
+                "statement": as_html(one.question),
+                "questions": questions(exercise, one.given),
+                "answers": {name: as_html(f"${value}$") for name, value in one.answers.items()},
+            }
+
+
+def questions(exercise: str, given: dict[str, Any] | None = None) -> list[dict[str, Any]]:
     """Give what can be checked without Python, as plain data: questions, right values, known wrong ones.
 
     Functions to be written, expressions and questions with many right answers are left to :func:`normlib.check`.
@@ -399,16 +446,27 @@ def questions(exercise: str) -> list[dict[str, Any]]:
     ----------
     exercise : str
         "1.1" to "5.3".
+    given : dict, optional
+        Other numbers for the same question; only what depends on them is asked then.
 
     Returns
     -------
     list of dict
         For each question `name`, `says`, `kind` ("numbers" or "names"), `decimals`, `rights` (a list of right answers),
-        `wrongs` (a list of `value` and `says`), and for a choice its `names`, each with what the page calls it.
+        `wrongs` (a list of pairs: a misconception's name, an answer), and for a choice its `names`, each with what the
+        page calls it. Numbers have twelve significant digits.
     """
-    given = checking.instance(exercise)
-    found = (_question(quantity, given) for quantity in checking.find(exercise).quantities)
-    return [question for question in found if question]
+    found = []
+    for quantity in checking.find(exercise).quantities:
+        if given is None:
+            question = _question(quantity, checking.instance(exercise))
+        else:
+            question = _question(quantity, given) if quantity.name in STEPS[exercise] else None
+            label = LABELS.get((exercise, quantity.name))
+            if question and label:
+                question["says"] = label
+        found += [question] if question else []
+    return found
 
 
 def _question(quantity: checking.Quantity, given: dict[str, Any]) -> dict[str, Any] | None:
@@ -428,12 +486,12 @@ def _question(quantity: checking.Quantity, given: dict[str, Any]) -> dict[str, A
             "kind": "names",
             "names": {name: SYMBOLS.get(name, name) for name in sorted(choices)},
             "rights": [sorted(value) for value in values],
-            "wrongs": [{"value": sorted(value), "says": message(name)} for name, value in wrongs],
+            "wrongs": [(name, sorted(value)) for name, value in wrongs],
         }
     rights = [numbers for value in values for numbers in _orders(quantity, value)]
     wrongs = [(numbers, name) for name, value in wrongs for numbers in _orders(quantity, value)]
     # A page takes numbers only: what differs from the right answer by its shape alone is no mistake there.
-    said = [{"value": numbers, "says": message(name)} for numbers, name in wrongs if numbers not in rights]
+    said = [(name, numbers) for numbers, name in wrongs if numbers not in rights]
     return question | {"kind": "numbers", "rights": rights, "wrongs": said}
 
 
@@ -443,9 +501,5 @@ def _orders(quantity: checking.Quantity, value: Any) -> list[list[float | str]]:
     orders = [array]
     if array.ndim == 2 and np.array_equal(quantity.clean(array), quantity.clean(array[::-1])):
         orders.append(array[::-1])
-    special = {
-        "nan": "NaN",
-        "inf": "Infinity",
-        "-inf": "-Infinity",
-    }  # JSON has none of them; JavaScript reads the words
-    return [[special.get(str(v), v) for v in order.ravel().tolist()] for order in orders]
+    special = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}  # JSON has none; JavaScript reads the words
+    return [[special.get(text) or float(text) for text in map("{:.12g}".format, order.ravel())] for order in orders]
