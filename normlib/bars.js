@@ -1,6 +1,6 @@
 // Panels of bars: to look at, and to drag by mouse, finger and keyboard.
 
-import { largest, number, set, svg } from "./live.js";
+import { largest, number, set, slider, svg } from "./live.js";
 
 export const HEIGHT = 120, ZERO = 63, REACH = 46; // of a panel of bars: its height, its zero line, how far a bar goes
 
@@ -23,52 +23,51 @@ export function drawBar(bar, label, value, text, { x, width, most }) {
   label.textContent = text;
 }
 
-/** Bars to drag by mouse, finger or keyboard: `read` gives the row, `move` takes a feature's number and its new value. */
-export function dragBars(title, color, read, move) {
-  let range = 1; // stays while a bar is dragged
-  let dragging = false;
+/** A panel of bars in one colour; `marks` is for what stands behind them. */
+export function bars(color, count, role = "img") {
+  const marks = svg("g");
   const zero = svg("line", { y1: ZERO, y2: ZERO, stroke: "currentColor", opacity: 0.5 });
-  const picture = svg("svg", { height: HEIGHT, role: "group", "aria-label": `${title}: bars to drag` }, zero);
-  const groups = read().map((_, j) => {
-    const name = { role: "slider", tabindex: 0, "aria-label": `${title}, feature ${j + 1}`, "aria-orientation": "vertical" };
-    const group = svg("g", name, svg("rect", { class: "nl-hit" }), svg("rect", { rx: 2, fill: color }), svg("text"));
-    const put = (value) => move(j, Number(value.toPrecision(12)));
-    const drag = (event) => {
-      const up = (ZERO - (event.clientY - picture.getBoundingClientRect().top)) / REACH;
-      put((Math.round(Math.max(-1, Math.min(1, up)) * 100) / 100) * range);
-    };
-    group.onpointerdown = (event) => {
-      dragging = true;
-      group.setPointerCapture(event.pointerId);
-      drag(event);
-    };
-    group.onpointermove = (event) => group.hasPointerCapture(event.pointerId) && drag(event);
-    group.onlostpointercapture = () => ((dragging = false), put(read()[j]));
-    group.onkeydown = (event) => {
-      const steps = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 10, PageDown: -10 }[event.key];
-      const value = { Home: -range, End: range }[event.key] ?? read()[j] + (steps * range) / 50;
-      if (Number.isNaN(value)) return;
-      event.preventDefault();
-      put(value);
-    };
-    return group;
-  });
-  picture.append(...groups);
-
-  function draw(width, left = 0, right = 0) {
-    const values = read();
-    const step = (width - left - right) / values.length;
-    if (!dragging) range = reach(values);
+  const groups = Array.from({ length: count }, () => svg("g", {}, svg("rect", { class: "nl-hit", height: HEIGHT }), svg("rect", { rx: 2, fill: color }), svg("text")));
+  const picture = svg("svg", { height: HEIGHT, role }, marks, zero, ...groups);
+  function draw(values, most, width, left = 0, right = 0) {
+    const step = (width - left - right) / count;
+    const digits = [4, 3, 2].find((n) => values.every((v) => number(v, n).length * 5.8 < step)) ?? 2;
     set(picture, { viewBox: `0 0 ${width} ${HEIGHT}` });
     set(zero, { x1: left, x2: width - right });
-    const digits = [4, 3, 2].find((n) => values.every((v) => number(v, n).length * 5.8 < step)) ?? 2;
     values.forEach((v, j) => {
       const [hit, bar, label] = groups[j].children;
       const x = left + j * step;
-      set(hit, { x: x + 1, width: step - 2, height: HEIGHT });
-      drawBar(bar, label, v, number(v, digits), { x, width: step, most: range });
-      set(groups[j], { "aria-valuemin": Math.min(v, -range), "aria-valuemax": Math.max(v, range), "aria-valuenow": v, "aria-valuetext": number(v) });
+      set(hit, { x: x + 1, width: step - 2 });
+      drawBar(bar, label, v, number(v, digits), { x, width: step, most });
     });
   }
-  return { picture, draw };
+  return { picture, marks, groups, draw };
+}
+
+/** Bars to drag: `read` gives the row, `move` takes a feature's number and its new value. */
+export function dragBars(title, color, read, move) {
+  let range = 1; // stays while a bar is dragged
+  let dragging = false;
+  const { picture, marks, groups, draw } = bars(color, read().length, "group");
+  set(picture, { "aria-label": `${title}: bars to drag` });
+  groups.forEach((group, j) => {
+    const put = (value) => move(j, Number(value.toPrecision(12)));
+    const drag = ({ y }) => put((Math.round(Math.max(-1, Math.min(1, (ZERO - y) / REACH)) * 100) / 100) * range);
+    slider(group, `${title}, feature ${j + 1}`, {
+      grab: (at) => ((dragging = true), drag(at)),
+      move: drag,
+      drop: () => ((dragging = false), put(read()[j])),
+      step: (n) => put(Number.isFinite(n) ? read()[j] + (n * range) / 50 : Math.sign(n) * range),
+    });
+    set(group, { "aria-orientation": "vertical" });
+  });
+  /** Returns what the highest bar may reach; `others` are values that must fit in, too. */
+  function drawAll(width, left, right, others = []) {
+    const values = read();
+    if (!dragging) range = reach([...values, ...others]);
+    draw(values, range, width, left, right);
+    values.forEach((v, j) => set(groups[j], { "aria-valuemin": Math.min(v, -range), "aria-valuemax": Math.max(v, range), "aria-valuenow": v, "aria-valuetext": number(v) }));
+    return range;
+  }
+  return { picture, marks, groups, draw: drawAll };
 }

@@ -1,7 +1,7 @@
 // BatchNorm beside LayerNorm, in training and in inference, for batches of 1 to 8: a widget (anywidget) and a live figure.
 
 import { HEIGHT, ZERO, dragBars, drawBar, fixed, reach } from "./bars.js";
-import { center, choice, facts, html, largest, list, mean, number, panel, set, show, svg, tries } from "./live.js";
+import { center, choice, facts, html, largest, list, mean, number, panel, set, show, svg, tries, widget } from "./live.js";
 
 const MODES = { training: "training", inference: "inference" };
 const divided = (deviations, eps) => deviations.map((v) => v / Math.sqrt(mean(deviations.map((d) => d * d)) + eps));
@@ -16,19 +16,13 @@ export function compute({ x, size, mean, var: variance, eps }) {
   };
 }
 
-const STYLE = `
-.nl-key { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem }
-.nl-key span::before { content: ""; display: inline-block; width: .75em; height: .75em; margin-right: .45em; border-radius: 2px; border: 2px solid var(--accent) }
-.nl-key span:first-child::before { background: var(--accent) }
-`;
-
 function render({ model, el }) {
   const read = () => Object.fromEntries(["x", "size", "mean", "var", "eps"].map((key) => [key, model.get(key)]));
   const initial = read();
   const colors = model.get("colors");
   const H = initial.x[0].length;
   const bars = dragBars("x", colors.x, () => model.get("x")[0], (j, value) => write({ x: model.get("x").with(0, model.get("x")[0].with(j, value)) }));
-  const cells = initial.x.map((row) => row.map(() => svg("g", {}, svg("rect", { rx: 3 }), svg("text"))));
+  const cells = initial.x.map((row) => row.map(() => svg("g", {}, svg("rect", { rx: 3 }), svg("text", { class: "nl-cell" }))));
   const frame = svg("rect", { rx: 4, fill: "none", stroke: colors.x, "stroke-width": 2 });
   const grid = svg("svg", { role: "img", height: HEIGHT }, ...cells.flat(), frame);
   const pairsOfBars = () => {
@@ -37,24 +31,20 @@ function render({ model, el }) {
     return { zero, pairs, picture: svg("svg", { role: "img", height: HEIGHT }, zero, ...pairs.flat(2)) };
   };
   const panels = { BatchNorm: pairsOfBars(), LayerNorm: pairsOfBars() };
-  const sizes = [1, 2, 4, 8].filter((size) => size <= initial.x.length);
-  const pick = choice("batch size", Object.fromEntries(sizes.map((size) => [size, size])), initial.size, (size) => write({ size: Number(size) }, true));
+  const offered = [1, 2, 4, 8, initial.size].filter((size) => size <= initial.x.length);
+  const sizes = choice("batch size", Object.fromEntries(offered.map((size) => [size, size])), (size) => write({ size: Number(size) }));
   const numbers = html("div", { class: "nl-numbers" });
   const status = html("p", { role: "status" });
 
-  function write(changes, says = false) {
+  function write(changes) {
     for (const [key, value] of Object.entries(changes)) model.set(key, value);
     model.save_changes();
-    status.textContent = says ? verdict() : "";
     draw();
   }
   const gap = ({ training, inference }) => largest(training.map((v, j) => v - inference[j]));
-  function verdict() {
-    const { size } = read();
-    const result = compute(read());
-    const lost = size === 1 ? "a batch of one: in training BatchNorm returns 0, whatever the example is; " : "";
-    const text = `${lost}BatchNorm's training and inference differ by up to ${number(gap(result), 3)}, LayerNorm's by 0.`;
-    return text[0].toUpperCase() + text.slice(1);
+  function verdict(size, result) {
+    const lost = size === 1 ? "In a batch of one, BatchNorm returns 0 in training, whatever the example is. " : "";
+    return `${lost}BatchNorm's training and inference differ by up to ${number(gap(result), 3)}, LayerNorm's by 0.`;
   }
 
   function drawGrid({ x, size }, width) {
@@ -62,7 +52,7 @@ function render({ model, el }) {
     set(grid, { viewBox: `0 0 ${width} ${HEIGHT}`, "aria-label": `Batch of ${size} of ${x.length} examples: ${x.slice(0, size).map((row) => list(row)).join(", ")}` });
     cells.forEach((row, i) => row.forEach(({ children: [box, label] }, j) => {
       set(box, { x: j * step + 1, y: i * high + 1, width: step - 2, height: high - 2, fill: "currentColor", opacity: i < size ? 0.14 : 0.04 });
-      set(label, { x: (j + 0.5) * step, y: (i + 0.5) * high + 4, opacity: i < size ? 1 : 0.55, style: "stroke: none" });
+      set(label, { x: (j + 0.5) * step, y: (i + 0.5) * high + 4, opacity: i < size ? 1 : 0.7 });
       label.textContent = number(x[i][j], 3);
     }));
     set(frame, { x: 1, y: 1, width: width - 2, height: high - 2 });
@@ -89,27 +79,26 @@ function render({ model, el }) {
     drawGrid(state, width);
     drawPanel(panels.BatchNorm, "BatchNorm", [result.training, result.inference], most, width);
     drawPanel(panels.LayerNorm, "LayerNorm", [result.layer, result.layer], most, width);
-    for (const input of pick.querySelectorAll("input")) input.checked = Number(input.value) === state.size;
+    sizes.pick(state.size);
+    status.textContent = verdict(state.size, result);
     numbers.replaceChildren(...facts({
-      "largest |training − inference|, BatchNorm": number(gap(result)),
-      "LayerNorm": "0",
       "running mean": list(state.mean, 3),
       "running variance": list(state.var, 3),
     }));
   }
 
   const louder = () => ({ x: model.get("x").map((row, i) => (i ? row.map((v) => v * 10) : row)) });
-  return show({ model, el }, "Batch size, BatchNorm and LayerNorm", draw, STYLE,
-    pick,
+  return show(el, "Batch size, BatchNorm and LayerNorm", draw,
+    sizes.box,
     html("div", { class: "nl-pair" },
-      panel("x, example 1", "drag me", bars.picture),
+      panel("x, example 1", "drag me", bars.picture, colors.x),
       panel("the batch", "example 1 is framed", grid),
       panel("BatchNorm of example 1", "down the columns", panels.BatchNorm.picture),
       panel("LayerNorm of example 1", "along its row", panels.LayerNorm.picture)),
     html("div", { class: "nl-key", style: `--accent: ${colors.x_hat}` }, ...Object.values(MODES).map((mode) => html("span", {}, mode))),
-    numbers,
-    tries({ "the others ×10": () => write(louder(), true), reset: () => write(initial) }),
-    status);
+    status,
+    tries({ "the others ×10": louder, reset: () => initial }, (change) => () => write(change())),
+    numbers);
 }
 
-export default { render };
+export default widget(render);

@@ -1,6 +1,6 @@
 // A row of three as a point in space, on its way to the circle: a widget (anywidget) and a live figure on the site.
 
-import { center, choice, dot, facts, html, largest, list, mean, number, panel, set, show, svg, tries } from "./live.js";
+import { center, choice, dot, facts, html, knob, largest, list, mean, number, panel, set, show, slider, svg, tries, widget } from "./live.js";
 
 const { abs, atan2, max, min, round, sqrt } = Math;
 const ROOT2 = sqrt(2), ROOT3 = sqrt(3), DEGREES = 180 / Math.PI;
@@ -8,6 +8,7 @@ const NEAR = 1.6 * ROOT3; // how much of the plane is seen at least
 const BASIS = [[0, 1, -1].map((v) => v / ROOT2), [2, -1, -1].map((v) => v / sqrt(6))]; // of the plane Σ = 0
 const AXES = [0, 1, 2].map((j) => BASIS.map((e) => e[j] * sqrt(1.5))); // where each coordinate is largest
 const SUBSCRIPTS = "₁₂₃";
+const START = "Drag x, or x − μ: x̂ stays on the circle.";
 
 /** The stages of a row at ε = 0; row i of the gradient is that of x̂ᵢ. */
 export function compute({ x }) {
@@ -18,6 +19,7 @@ export function compute({ x }) {
   return { mu: mean(x), sigma, centered, x_hat, gradient };
 }
 
+const clip = (v, least, most) => max(least, min(most, v));
 const size = (vector) => Math.hypot(...vector);
 const flat = (row) => BASIS.map((e) => dot(e, row));
 const angleOf = (row) => round(atan2(dot(BASIS[1], row), dot(BASIS[0], row)) * DEGREES);
@@ -26,13 +28,6 @@ function view({ centered, mu }) {
   const far = max(size(centered), (mu * ROOT3) / (mu > 0 ? 1.35 : -0.6));
   return NEAR * ROOT2 ** max(0, Math.ceil(2 * Math.log2(far / NEAR)));
 }
-
-const STYLE = `
-.nl-live .nl-handle { cursor: grab }
-.nl-glow { stroke-width: 11; stroke-linecap: round; opacity: .35 }
-.nl-coordinates { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: .3rem 1.2rem }
-.nl-coordinates :is(label, input) { display: block; margin: 0; width: 100%; min-height: 1.6rem }
-`;
 
 const line = ([x1, y1], [x2, y2], stroke, style) => svg("line", { x1, y1, x2, y2, stroke, ...style });
 const disc = ([cx, cy], r, fill, style) => svg("circle", { cx, cy, r, fill, ...style });
@@ -54,63 +49,61 @@ function render({ model, el }) {
   let glow = "";
   let frame = 0; // of what is being played
 
-  const canvas = { viewBox: "0 0 300 270", "stroke-width": 2 };
-  const space = svg("svg", { ...canvas, role: "img" });
-  const drawing = svg("g");
-  const handle = svg("g", { role: "slider", class: "nl-handle", tabindex: 0, "aria-label": "x − μ, its angle in the plane", "aria-valuemin": -180, "aria-valuemax": 180 },
-    svg("circle", { r: 18, class: "nl-hit" }), svg("circle", { r: 6, fill: colors.mu }));
-  const plane = svg("svg", { ...canvas, role: "group", "aria-label": "The plane Σ = 0, face-on" }, drawing, handle);
-  const knobs = [0, 1, 2].map((j) => {
-    const input = html("input", { type: "range", name: `x${j + 1}`, min: -10, max: 10, step: 0.1 });
-    input.oninput = () => write(model.get("x").with(j, Number(input.value)));
-    return html("label", { style: `--accent: ${colors.x}` }, `x${SUBSCRIPTS[j]} = `, html("b", { "aria-hidden": true }), input);
-  });
-  const numbers = html("div", { class: "nl-numbers" });
-  const status = html("p", { role: "status" });
+  const canvas = { viewBox: "0 0 300 270", "stroke-width": 2, role: "group" };
+  const handle = (label, color, { move, step }) => slider(
+    svg("g", { class: "nl-handle" }, svg("circle", { r: 18, class: "nl-hit" }), svg("circle", { r: 6, fill: color })), label,
+    { grab: () => (stop(), (held = view(see()))), move, drop: () => ((held = 0), draw()), step });
 
-  const now = () => compute({ x: model.get("x") });
+  // In space the pointer moves x across the picture and up, not in depth; keys move it up and down, which is a shift.
+  const point = handle("x, its mean μ", colors.x, {
+    move({ x: right, y: down }) {
+      const unit = 100 / held, depth = flat(see().centered)[1];
+      const side = sqrt(max(0, held ** 2 - depth ** 2));
+      const up = ((178 - down) / unit - 0.34 * depth) / 0.94;
+      put(clip((right - 150) / unit, -side, side), depth, clip(up, -0.6 * held, 1.35 * held) / ROOT3);
+    },
+    step: (n) => put(...flat(see().centered), clip(see().mu + n / 10, -9, 9)),
+  });
+  const shadow = handle("x − μ, its angle in the plane", colors.mu, {
+    move({ x: right, y: down }) {
+      const [u, v] = [right - 150, 135 - down].map((d) => (d * held) / 118);
+      turn(atan2(v, u) * DEGREES, min(held, size([u, v])));
+    },
+    step: (n) => turn(clip(angleOf(see().centered) + 3 * n, -180, 180), size(see().centered) || ROOT3),
+  });
+  set(point, { "aria-valuemin": -9, "aria-valuemax": 9, "aria-orientation": "vertical" });
+  set(shadow, { "aria-valuemin": -180, "aria-valuemax": 180 });
+  const [behind, drawing] = [svg("g"), svg("g")];
+  const space = svg("svg", canvas, behind, point);
+  const plane = svg("svg", { ...canvas, "aria-label": "The plane Σ = 0, face-on" }, drawing, shadow);
+  const knobs = [0, 1, 2].map((j) => knob(`x${SUBSCRIPTS[j]}`, colors.x, { name: `x${j + 1}`, min: -10, max: 10, step: 0.1 }, (v) => write(model.get("x").with(j, v))));
+  const numbers = html("div", { class: "nl-numbers" });
+  const status = html("p", { role: "status" }, START);
+
+  const see = () => compute({ x: model.get("x") });
   function write(x, says) {
     stop();
     model.set("x", x.map((v) => Number(v.toPrecision(12))));
     model.save_changes();
-    const most = now().x_hat.findIndex((v) => abs(v) > ROOT2 - 1e-9);
-    status.textContent = says ?? (most < 0 ? "" : `|x̂${SUBSCRIPTS[most]}| is √2, the most there is: the other two are equal, and its gradient is 0.`);
+    const { x_hat } = see();
+    const most = x_hat.findIndex((v) => abs(v) > ROOT2 - 1e-9);
+    status.textContent = says ?? (most < 0 ? `x̂ = ${list(x_hat)}` : `|x̂${SUBSCRIPTS[most]}| is √2, the most there is: the other two are equal, and its gradient is 0.`);
     draw();
   }
-  /** Put x − μ at an angle in the plane, in degrees, and leave μ as it is. */
+  /** Put x where its two coordinates in the plane and its mean are given. */
+  const put = (u, v, mu = see().mu) => write(BASIS[0].map((e, j) => mu + u * e + v * BASIS[1][j]));
+  /** Put x − μ at an angle in the plane, in degrees, and exactly to where a coordinate is largest or least if that is near. */
   function turn(angle, length) {
-    const u = length * Math.cos(angle / DEGREES), v = length * Math.sin(angle / DEGREES), mu = mean(model.get("x"));
-    write(BASIS[0].map((e, j) => mu + u * e + v * BASIS[1][j]));
+    const ring = round(angle / 60 - 0.5) * 60 + 30;
+    const exact = (abs(angle - ring) < 2.5 ? ring : angle) / DEGREES;
+    put(length * Math.cos(exact), length * Math.sin(exact));
   }
-
-  handle.onpointerdown = (event) => {
-    stop();
-    held = view(now());
-    handle.setPointerCapture(event.pointerId);
-  };
-  handle.onpointermove = (event) => {
-    if (!handle.hasPointerCapture(event.pointerId)) return;
-    const box = plane.getBoundingClientRect();
-    const [u, v] = [event.clientX - box.left - box.width / 2, box.top + box.height / 2 - event.clientY].map((d) => (d * held * 300) / 118 / box.width);
-    const angle = atan2(v, u) * DEGREES;
-    const ring = round(angle / 60 - 0.5) * 60 + 30; // where a coordinate is largest or least
-    turn(abs(angle - ring) < 2.5 ? ring : angle, min(held, size([u, v])));
-  };
-  handle.onlostpointercapture = () => ((held = 0), draw());
-  handle.onkeydown = (event) => {
-    const { centered } = now();
-    const steps = { ArrowUp: 5, ArrowRight: 5, ArrowDown: -5, ArrowLeft: -5, PageUp: 30, PageDown: -30 }[event.key];
-    const angle = { Home: -180, End: 180 }[event.key] ?? angleOf(centered) + steps;
-    if (Number.isNaN(angle)) return;
-    event.preventDefault();
-    turn(angle, size(centered) || ROOT3);
-  };
 
   /** Move x where x̂ does not: to an end and back again, or at once where motion is not wanted. */
   function play(name) {
     stop();
     const start = model.get("x");
-    const { mu, centered } = now();
+    const { mu, centered } = see();
     const b = (mu > 0 ? -1.5 : 2.5) - mu, a = size(centered) > ROOT3 ? 0.4 : 2.5;
     const at = (t) => start.map((v) => (name === "shift" ? v + t * b : v * a ** t));
     const says = `${name === "shift" ? `Shifted by ${number(b)}` : `Scaled by ${a}`}: x̂ did not move.`;
@@ -147,13 +140,14 @@ function render({ model, el }) {
       const tip = place(axis.map((v) => (v * seen * 2) / 3), (seen * ROOT2) / 3);
       return [line(origin, tip, "currentColor", { opacity: 0.35, "stroke-width": 1 }), text([tip[0], tip[1] - 9], `x${SUBSCRIPTS[j]}`)];
     });
-    space.replaceChildren(
+    behind.replaceChildren(
       ellipse(100, { fill: "currentColor", opacity: 0.08 }), ...axes,
       ellipse(unit * ROOT3, { fill: "none", stroke: colors.x_hat }),
       ...halo("shift", [head[0], head[1] - 60], [head[0], head[1] + 60], colors.mu), ...halo("scale", origin, head, colors.sigma),
       ...arrow(head, foot, colors.mu, { "stroke-dasharray": "4 3" }), ...arrow(foot, end, colors.sigma),
-      disc(foot, 4.5, colors.mu), disc(end, 4.5, colors.x_hat), disc(head, 6, colors.x), text([head[0] + 13, head[1]], "x", BIG),
+      disc(foot, 4.5, colors.mu), disc(end, 4.5, colors.x_hat), text([head[0] + 14, head[1]], "x", BIG),
       text([150, 252], "the plane Σ = 0"));
+    set(point, { transform: `translate(${head})`, "aria-valuenow": mu, "aria-valuetext": `x = ${list(x)}` });
     set(space, { "aria-label": `In space: x = ${list(x)} drops along (1, 1, 1) onto the plane Σ = 0, to ${list(centered)}` });
   }
 
@@ -181,7 +175,7 @@ function render({ model, el }) {
         ...arrow(far, near, colors.sigma), ...arrow(near, tip, "currentColor"), disc(near, 5.5, colors.x_hat),
         text([near[0] - outer * (14 * ray[0] + 11 * ray[1]), near[1] + outer * (14 * ray[1] - 11 * ray[0])], "x̂", BIG), label(far, outer, "x − μ", 16), label(tip, 1.2, `∇x̂${SUBSCRIPTS[feature]}`),
       ] : []));
-    set(handle, { transform: `translate(${far})`, "aria-valuenow": angleOf(centered), "aria-valuetext": `x̂ = ${list(x_hat)}` });
+    set(shadow, { transform: `translate(${far})`, "aria-valuenow": angleOf(centered), "aria-valuetext": `x̂ = ${list(x_hat)}` });
   }
 
   function draw(x = model.get("x")) {
@@ -191,11 +185,11 @@ function render({ model, el }) {
     const drawn = sigma ? result : { ...result, x_hat: [0, 0, 0] }; // of 0/0
     drawSpace(drawn, x, seen);
     drawPlane(drawn, seen);
-    knobs.forEach(({ lastChild: input }, j) => {
-      input.value = x[j];
-      input.previousSibling.textContent = number(x[j]);
+    knobs.forEach(({ input, show }, j) => {
+      show(x[j], number(x[j]));
       set(input, { "data-value": x[j] });
     });
+    pick.pick(feature);
     const slope = gradient[feature];
     numbers.replaceChildren(...facts({ "μ": number(mu), "σ": number(sigma), "x̂": list(x_hat), "largest |x̂|": `${number(largest(x_hat))} of √2 = 1.414`,
       [`∇x̂${SUBSCRIPTS[feature]}`]: list(slope), "its length": number(size(slope)) }));
@@ -203,17 +197,21 @@ function render({ model, el }) {
   }
 
   function outlier() {
-    const { x_hat, centered } = now();
+    const { x_hat, centered } = see();
     turn([90, -30, -150][x_hat.indexOf(max(...x_hat))] ?? 90, size(centered) || ROOT3);
   }
-  const end = show({ model, el }, "A row of three on its circle", () => frame || draw(), STYLE,
-    html("div", { class: "nl-pair" }, panel("in space", "x drops onto the plane", space), panel("the plane, face-on", "drag x − μ", plane)),
-    html("div", { class: "nl-coordinates" }, ...knobs),
+  const pick = choice("gradient of", { 0: "x̂₁", 1: "x̂₂", 2: "x̂₃" }, (i) => {
+    feature = Number(i);
+    write(model.get("x"), `∇x̂${SUBSCRIPTS[i]} = ${list(see().gradient[i])}`);
+  });
+  const figure = show(el, "A row of three on its circle", () => frame || draw(),
+    html("div", { class: "nl-pair" }, panel("in space", "drag x; it drops onto the plane", space), panel("the plane, face-on", "drag x − μ", plane)),
+    status,
+    tries({ "shift it": () => play("shift"), "scale it": () => play("scale"), "to the bound": outlier, reset: () => write(initial, START) }),
+    pick.box,
     numbers,
-    choice("gradient of", { 0: "x̂₁", 1: "x̂₂", 2: "x̂₃" }, feature, (i) => ((feature = Number(i)), draw())),
-    tries({ "shift it": () => play("shift"), "scale it": () => play("scale"), "to the bound": outlier, reset: () => write(initial, "") }),
-    status);
-  return () => (stop(), end());
+    html("div", { class: "nl-knobs" }, ...knobs.map(({ label }) => label)));
+  return { ...figure, end: () => (stop(), figure.end()) };
 }
 
-export default { render };
+export default widget(render);

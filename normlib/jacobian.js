@@ -1,7 +1,7 @@
 // The Jacobian of one row as a heat map under the bars of the row: a widget (anywidget) and a live figure on the site.
 
 import { dragBars, fixed } from "./bars.js";
-import { center, dot, facts, html, largest, list, mean, number, panel, set, show, svg, tries } from "./live.js";
+import { center, dot, facts, html, largest, list, mean, number, panel, set, show, svg, tries, widget } from "./live.js";
 
 // What each button makes of the row.
 const PRESETS = {
@@ -24,18 +24,12 @@ export function compute({ x }) {
   return { sigma, x_hat, jacobian, sums, weighted };
 }
 
-const STYLE = `
-.nl-live .nl-name { font-weight: 650; font-size: 13px }
-.nl-stack > div { font-weight: 600 }
-.nl-mark { fill: none; stroke: currentColor; stroke-width: 2 }
-`;
-
 function render({ model, el }) {
   const initial = model.get("x");
   const colors = model.get("colors");
   const H = initial.length;
   const bars = dragBars("x", colors.x, () => model.get("x"), (j, value) => write(model.get("x").with(j, value)));
-  const cell = () => svg("g", {}, svg("rect", { rx: 3 }), svg("text"));
+  const cell = () => svg("g", {}, svg("rect", { rx: 3 }), svg("text", { class: "nl-cell" }));
   const cells = initial.map(() => initial.map(cell));
   const ends = initial.map(() => [svg("text"), svg("text")]); // the two sums of a row
   const names = initial.map((_, i) => [`x̂${SUBSCRIPTS[i]}`, `x${SUBSCRIPTS[i]}`].map((text) => svg("text", { class: "nl-name" }, text)));
@@ -44,27 +38,23 @@ function render({ model, el }) {
   const mark = svg("rect", { rx: 3, class: "nl-mark" });
   const map = svg("svg", { role: "img" }, rule, ...cells.flat(), mark, ...names.flat(), ...heads, ...ends.flat());
   const numbers = html("div", { class: "nl-numbers" });
-  const status = html("p", { role: "status" });
+  const status = html("p", { role: "status" }, "Drag a bar, or press ×10: x̂ does not move, and all of its derivatives shrink.");
 
-  function write(x, says = "") {
+  const see = () => compute({ x: model.get("x") });
+  function write(x, says = (first) => `∂x̂₁/∂x₁ = ${first}`) {
+    const before = see();
     model.set("x", x);
     model.save_changes();
-    status.textContent = says;
+    const after = see();
+    const moved = largest(after.x_hat.map((v, i) => v - before.x_hat[i])) < 1e-9 ? "did not move" : "moved";
+    status.textContent = after.sigma ? says(number(after.jacobian[0][0]), number(before.jacobian[0][0]), moved) : "0/0: a constant row has no x̂ without ε.";
     draw();
   }
-
-  function press(title, change) {
-    const before = compute({ x: model.get("x") });
-    const x = change(model.get("x"));
-    const after = compute({ x });
-    const first = `∂x̂₁/∂x₁ went from ${number(before.jacobian[0][0])} to ${number(after.jacobian[0][0])}`;
-    const still = largest(after.x_hat.map((v, i) => v - before.x_hat[i])) < 1e-9;
-    write(x, title === "reset" ? "" : `${first}; x̂ ${still ? "did not move" : "moved"}.`);
-  }
+  const press = (change) => () => write(change(model.get("x")), (first, before, moved) => `∂x̂₁/∂x₁ went from ${before} to ${first}; x̂ ${moved}.`);
 
   function draw() {
     const x = model.get("x");
-    const { sigma, jacobian, sums, weighted } = compute({ x });
+    const { sigma, jacobian, sums, weighted } = see();
     const width = bars.picture.clientWidth || 480;
     const left = 26, end = width < 420 ? 34 : 60;
     const step = (width - left - 2 * end) / H;
@@ -83,7 +73,7 @@ function render({ model, el }) {
         const [box, label] = cells[i][j].children;
         const color = colors[v > 0 ? "x_hat" : "x"];
         set(box, { x: left + j * step + 1.5, y: TOP + i * ROW + 1.5, width: step - 3, height: ROW - 3, fill: color, "fill-opacity": 0.55 * Math.abs(v / most) || 0 });
-        set(label, { x: left + (j + 0.5) * step, y: middle(i) + 4, "data-value": v, stroke: "none" });
+        set(label, { x: left + (j + 0.5) * step, y: middle(i) + 4, "data-value": v });
         label.textContent = fixed(v, decimals);
       });
       [sums[i], weighted[i]].forEach((v, k) => {
@@ -98,11 +88,10 @@ function render({ model, el }) {
     numbers.replaceChildren(...facts({ "∂x̂₁/∂x₁": number(jacobian[0][0]), "bracket": number(jacobian[0][0] * sigma), "σ": number(sigma), "1/σ": number(1 / sigma) }));
   }
 
-  const presets = Object.entries({ ...PRESETS, reset: () => initial }).map(([title, change]) => [title, () => press(title, change)]);
-  return show({ model, el }, "Jacobian of one row", draw, STYLE,
-    html("div", { class: "nl-stack" }, panel("x", "drag the bars; each stands above its column", bars.picture),
+  return show(el, "Jacobian of one row", draw,
+    html("div", { class: "nl-stack" }, panel("x", "drag the bars; each stands above its column", bars.picture, colors.x),
       panel("∂x̂ᵢ/∂xⱼ", "orange rises, blue falls; at the right, what a row sums to, plain and weighted with x", map)),
-    numbers, tries(Object.fromEntries(presets)), status);
+    status, tries({ ...PRESETS, reset: () => initial }, press), numbers);
 }
 
-export default { render };
+export default widget(render);

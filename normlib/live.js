@@ -29,64 +29,89 @@ export const html = (tag, attributes = {}, ...children) => set(document.createEl
 export const svg = (tag, attributes = {}, ...children) =>
   set(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, ...children);
 
-/** A row of buttons: what is written on each, and what it does. */
-export function tries(actions) {
+const KEYS = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 10, PageDown: -10, Home: -Infinity, End: Infinity };
+
+/** Let a part of a picture be moved: `grab` and `move` take where the pointer is, `step` how far a key goes, ±∞ to the end. */
+export function slider(part, label, { grab, move, drop, step }) {
+  const place = ({ clientX, clientY }) => new DOMPoint(clientX, clientY).matrixTransform(part.ownerSVGElement.getScreenCTM().inverse());
+  part.ontouchstart = (event) => event.preventDefault(); // or the page would scroll: touch-action is not heeded within SVG
+  part.onpointerdown = (event) => {
+    part.setPointerCapture(event.pointerId);
+    grab(place(event));
+  };
+  part.onpointermove = (event) => part.hasPointerCapture(event.pointerId) && move(place(event));
+  part.onlostpointercapture = drop;
+  part.onkeydown = ({ key }) => KEYS[key] && step(KEYS[key]);
+  return set(part, { role: "slider", tabindex: 0, "aria-label": label });
+}
+
+/** A slider with its name and value above it; `show` puts the value in. */
+export function knob(title, color, { name, min, max, step }, action) {
+  const input = html("input", { type: "range", name, min, max, step });
+  const value = html("b", { "aria-hidden": true });
+  input.oninput = () => action(Number(input.value));
+  const show = (position, text, spoken = text) => {
+    input.value = position;
+    value.textContent = text;
+    set(input, { "aria-valuetext": spoken });
+  };
+  return { input, show, label: html("label", { style: `--accent: ${color}` }, html("span", {}, title, value), input) };
+}
+
+/** A row of buttons: what is written on each, and what it stands for, of which `press` makes what it does. */
+export function tries(actions, press = (action) => action) {
   const buttons = Object.entries(actions).map(([title, action]) => {
     const button = html("button", { type: "button" }, title);
-    button.onclick = action;
+    button.onclick = press(action, title);
     return button;
   });
   return html("div", { class: "nl-row", role: "group", "aria-label": "Try" }, ...buttons);
 }
 
-/** Radio buttons in a row; `values` maps what is chosen to what is written on it. */
-export function choice(label, values, chosen, action) {
+/** Radio buttons in a row; `values` maps what is chosen to what is written on it; `pick` presses one. */
+export function choice(label, values, action) {
   const name = `choice-${Math.random()}`; // two figures must not share one
-  const labels = Object.entries(values).map(([value, title]) => {
+  const inputs = Object.keys(values).map((value) => {
     const input = html("input", { type: "radio", name, value });
-    input.checked = value === String(chosen);
     input.onchange = () => action(value);
-    return html("label", {}, input, title);
+    return input;
   });
-  return html("div", { class: "nl-row", role: "radiogroup", "aria-label": label }, html("span", { "aria-hidden": true }, label), ...labels);
+  const labels = inputs.map((input) => html("label", {}, input, values[input.value]));
+  const box = html("div", { class: "nl-row", role: "radiogroup", "aria-label": label }, html("span", { "aria-hidden": true }, label), ...labels);
+  return { box, pick: (value) => inputs.forEach((input) => (input.checked = input.value === String(value))) };
 }
 
-export const panel = (title, note, picture) => html("div", {}, title, html("small", {}, note), picture);
+export const panel = (title, note, picture, color) =>
+  html("div", color ? { class: "nl-swatch", style: `--accent: ${color}` } : {}, title, html("small", {}, note), picture);
 export const facts = (pairs) => Object.entries(pairs).map(([term, text]) => html("span", {}, `${term} = `, html("b", {}, text)));
 
-const COMMON = `
-.nl-live { --rule: color-mix(in srgb, currentColor 25%, transparent);
-  --paper: var(--pst-color-background, var(--jp-layout-color0)); color: var(--jp-content-font-color1, inherit);
-  border: 1px solid var(--rule); border-radius: 9px; padding: 1rem; margin: 1rem 0; font-size: 15px; line-height: 1.45 }
-.nl-live > * { margin: 0 0 .9rem }
-.nl-row { display: flex; flex-wrap: wrap; gap: .35rem; align-items: center }
-.nl-row > span { margin-right: .2rem }
-.nl-live .nl-row label { padding-inline: .5rem }
-.nl-row :is(label, button) { min-height: 2rem; margin: 0; padding: .1rem .65rem; border: 1px solid var(--rule); border-radius: 6px;
-  background: none; color: inherit; font: inherit; cursor: pointer; display: flex; align-items: center; gap: .4rem }
-.nl-row :is(label, button):hover, .nl-row :has(:checked) { background: color-mix(in srgb, currentColor 9%, transparent) }
-.nl-row :has(:checked) { border-color: currentColor }
-.nl-row :is(:has(:focus-visible), :focus-visible) { outline: 2px solid currentColor; outline-offset: 1px }
-.nl-live input { accent-color: var(--accent, currentColor); margin: 0 }
-.nl-pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 255px), 1fr)); gap: .8rem .9rem }
-.nl-pair > div { min-width: 0; font-weight: 600 }
-.nl-live small { font-weight: 400; font-size: 13.5px; margin-left: .5em }
-.nl-live svg { display: block; width: 100%; overflow: visible; user-select: none }
-.nl-live text { font: 11.5px var(--pst-font-family-heading, sans-serif); fill: currentColor; text-anchor: middle; paint-order: stroke; stroke: var(--paper); stroke-width: 3px }
-.nl-live [role=slider] { touch-action: none; outline: none; cursor: ns-resize }
-.nl-hit { fill: transparent }
-:focus-visible > .nl-hit { stroke: currentColor; stroke-width: 1.5 }
-.nl-numbers { display: flex; flex-wrap: wrap; gap: .1rem 1.4rem }
-.nl-live > [role=status] { margin: 0; min-height: 1.45em; font-weight: 600 }
-`;
-
-/** Put the figure into the page and draw it whenever its width or the model changes; returns what ends that. */
-export function show({ model, el }, label, draw, style, ...parts) {
-  el.replaceChildren(html("style", {}, COMMON + style), html("div", { class: "nl-live", role: "group", "aria-label": label }, ...parts));
-  const redraw = () => draw();
-  const watcher = new ResizeObserver(redraw); // silent as long as the figure is folded away
+/** Put the parts into the page, and draw them whenever their width changes. */
+export function show(el, label, draw, ...parts) {
+  const box = html("div", { class: "nl-live", role: "group", "aria-label": label }, ...parts);
+  box.onkeydown = (event) => {
+    if (!KEYS[event.key]) return;
+    event.stopPropagation(); // JupyterLab would go to the next cell
+    if (event.target.role === "slider") event.preventDefault(); // and the page would scroll
+  };
+  el.replaceChildren(box);
+  const watcher = new ResizeObserver(() => draw()); // silent as long as the figure is folded away
   watcher.observe(el);
   draw();
-  model.on("change", redraw);
-  return () => (watcher.disconnect(), model.off("change", redraw));
+  return { draw: () => draw(), end: () => watcher.disconnect() };
 }
+
+/** What anywidget asks for. Other numbers are drawn; a row of another length, which Python may set, needs other parts. */
+export const widget = (build) => ({
+  render(place) {
+    const shape = () => place.model.get("x").map((row) => row.length).join();
+    let built = shape(), figure = build(place);
+    const change = () => {
+      if (shape() === built) return figure.draw();
+      figure.end();
+      built = shape();
+      figure = build(place);
+    };
+    place.model.on("change", change);
+    return () => (figure.end(), place.model.off("change", change));
+  },
+});

@@ -28,6 +28,7 @@ HERE = Path(__file__).parent
 SYMBOLS = {**figures.SYMBOLS, "eps": "ε"}
 COMMENT = re.compile(r"^(?:\s+|//.*\n|/\*\*.*\*/\n)+|(?<=[;,{]) // .*$", re.MULTILINE)  # and indentation
 IMPORT = re.compile(r'^import .* from "\./(\w+)\.js";\n', re.MULTILINE)
+STYLE = (HERE / "live.css").read_text(encoding="utf-8")
 NORMS = {"LayerNorm": "layer", "RMSNorm": "rms", "BatchNorm": "batch"}
 
 # Runs a module written for anywidget on a page without a kernel: it gives it the element's state as its model.
@@ -105,6 +106,8 @@ def source(name: str) -> str:
 class Live(anywidget.AnyWidget):
     """A figure that moves: in JupyterLab a widget whose traits follow it, on the website the same module by itself."""
 
+    _css = STYLE
+
     colors = traitlets.Dict(figures.COLORS).tag(sync=True)
 
     def _still(self) -> tuple[figures.Picture, str]:
@@ -118,7 +121,7 @@ class Live(anywidget.AnyWidget):
         picture, sentence = self._still()
         still = f"{picture._repr_html_()}<p>{sentence} With JavaScript, you can move everything in this figure.</p>"
         name = type(self).__name__.lower()
-        return {**bundle, "text/html": _live(name, self._esm, state, still)}, metadata
+        return {**bundle, "text/html": f"<style>{STYLE}</style>{_live(name, self._esm, state, still)}"}, metadata
 
 
 class Explorer(Live):
@@ -152,8 +155,8 @@ class Explorer(Live):
 
     @traitlets.default("batch")
     def _batch(self) -> list[list[float]]:
-        middle = [[1, 7, 4, 10, 2, 5, 8, 3], [5, 1, 7, 6, 9, 2, 4, 7]]
-        return [[float(v) for v in row[: len(self.x)]] for row in middle]
+        others = [[3, 1, 9, 5, 2, 6, 8, 4], [7, 5, 4, 1, 9, 3, 2, 6]]
+        return [[float(v) for v in row[: len(self.x)]] for row in others]
 
     @traitlets.validate("x", "batch")
     def _check_shape(self, proposal: dict[str, Any]) -> Any:

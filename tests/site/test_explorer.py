@@ -4,13 +4,14 @@ import json
 
 import numpy as np
 import pytest
-from pages import PAGES, ROOT
+from figure import Figure
+from pages import PAGES
 
 from normlib import batch_norm, layer_norm, rms_norm
+from normlib.figures import COLORS
 from normlib.widgets import Explorer, sliders
 
 INDEX = f"{PAGES[0]}.html"
-SOURCE = (ROOT / "normlib" / "explorer.js").read_text(encoding="utf-8")
 
 
 def expected(state):
@@ -46,36 +47,34 @@ def test_computes_what_normlib_computes(run_module, seed):
     np.testing.assert_allclose(y, expected(state), rtol=1e-9, atol=1e-9)
 
 
-class Figure:
+class Bars(Figure):
     """The explorer on the front page, with the state that its controls should have brought about."""
 
     def __init__(self, page):
-        self.page = page
-        self.box = page.locator(".normlib-explorer").first
+        super().__init__(page, "explorer")
         self.state = json.loads(self.box.get_attribute("data-state"))
-        self.box.locator(".nl-explorer").wait_for()
-        self.box.scroll_into_view_if_needed()
 
     def shown(self, panel):
-        """The numbers of a panel in full precision: 0 is x, 1 is x − μ, 2 is x̂, 3 is y."""
-        return (
-            self.box.locator("svg")
-            .nth(panel)
-            .evaluate("(svg) => [...svg.querySelectorAll('text')].map((text) => Number(text.dataset.value))")
-        )
+        """The numbers of a panel: 0 is x, 1 is x − μ, 2 is x̂, 3 is y."""
+        return self.values(f".nl-panels > :nth-child({panel + 1}) text").tolist()
 
-    def slider(self, name):
+    def knob(self, name):
         return self.box.locator(f"input[name={name}]")
 
     def agrees(self):
         self.state["x"] = self.shown(0)
         np.testing.assert_allclose(self.shown(3), expected(self.state), rtol=1e-9, atol=1e-9)
+        plain = {**self.state, "gamma": 1.0, "beta": 0.0}
+        np.testing.assert_allclose(self.shown(2), expected(plain), rtol=1e-9, atol=1e-9)
         return True
+
+    def says(self):
+        return super().says().replace("−", "-")
 
 
 @pytest.fixture
 def figure(open_page):
-    return Figure(open_page(INDEX))
+    return Bars(open_page(INDEX, has_touch=True))
 
 
 @pytest.mark.browser
@@ -83,111 +82,178 @@ def test_every_control_changes_the_numbers(figure):
     assert figure.agrees()
     for name, read in (("gamma", float), ("beta", float), ("eps", lambda position: 10 ** float(position))):
         before = figure.shown(3)
-        figure.slider(name).focus()
+        figure.knob(name).focus()
         for _ in range(3):
             figure.page.keyboard.press("ArrowRight")
-        figure.state[name] = read(figure.slider(name).input_value())
+        figure.state[name] = read(figure.knob(name).input_value())
         assert figure.shown(3) != before
         assert figure.agrees()
-    for norm in ("rms", "batch", "layer"):
+        assert figure.says() == f"y = ({', '.join(f'{v:.4g}' for v in figure.shown(3))})"
+    for norm, title in (("rms", "RMSNorm"), ("batch", "BatchNorm"), ("layer", "LayerNorm")):
         before = figure.shown(3)
-        figure.box.locator(f"input[value={norm}]").check()
+        figure.choose(title)
         figure.state["norm"] = norm
         assert figure.shown(3) != before
         assert figure.agrees()
+        assert figure.says().startswith("y = (")
+
+
+@pytest.mark.browser
+def test_shows_every_quantity(figure):
+    def numbers():
+        spans = figure.box.locator(".nl-numbers > span").all_text_contents()
+        return dict(span.replace("−", "-").split(" = ") for span in spans)
+
+    # by hand: the row (2, 4, 6, 8), and with it the rows (3, 1, 9, 5) and (7, 5, 4, 1)
+    assert numbers() == {
+        "μ": "5",
+        "σ²": "5",
+        "√(σ² + ε)": "2.236",
+        "mean of x̂": "0",
+        "mean of x̂²": "1",
+        "largest |x̂|": "1.342",
+        "bound √(H - 1)": "1.732",
+    }
+    assert figure.shown(1) == [-3, -1, 1, 3]
+    assert figure.box.locator("path").count() == 3  # μ and two bounds
+    figure.choose("RMSNorm")
+    assert (numbers()["μ"], numbers()["mean of x²"], numbers()["bound √H"]) == ("not subtracted", "30", "2")
+    figure.choose("BatchNorm")
+    assert (numbers()["μ"], numbers()["bound √(B - 1)"]) == ("(4, 3.333, 6.333, 4.667)", "1.414")
+    assert figure.box.locator("svg circle").count() == 8  # what the others are
+
+
+# How many values a dashed line runs through; each of its columns is drawn as M…h…m…H…, with a gap in the middle.
+CROSSED = """(box) => [...box.querySelectorAll("svg")].flatMap((svg) => {
+  const texts = [...svg.querySelectorAll("text")].map((text) => text.getBBox());
+  const columns = [...svg.querySelectorAll("path")].flatMap((path) => path.getAttribute("d").match(/M[^M]+/g));
+  return columns.flatMap((column) => {
+    const [start, y, length, gap, , end] = column.match(/[\\d.]+/g).map(Number);
+    const lines = [[start, start + length], [start + length + gap, end]];
+    return texts.filter((box) => box.y < y && y < box.y + box.height
+      && lines.some(([from, to]) => from < to && box.x < to && from < box.x + box.width));
+  });
+}).length"""
+
+
+@pytest.mark.browser
+def test_no_line_runs_through_a_value(figure):
+    for width in (1200, 360):
+        figure.page.set_viewport_size({"width": width, "height": 900})
+        for press in ("reset", "one outlier", "constant row", "one feature ×10"):
+            figure.press(press)
+            assert figure.box.locator("path").count() == 3
+            assert figure.box.evaluate(CROSSED) == 0
+        figure.choose("BatchNorm")
+        assert figure.box.evaluate(CROSSED) == 0
+
+
+@pytest.mark.browser
+def test_each_slider_has_the_colour_of_its_quantity(figure):
+    for name in ("gamma", "beta"):
+        accent = figure.knob(name).evaluate("(input) => getComputedStyle(input).getPropertyValue('--accent')")
+        assert accent.strip() == COLORS[name]
+    for panel, name in enumerate(("x", "mu", "x_hat", "y")):
+        box = figure.box.locator(".nl-panels > div").nth(panel)
+        assert box.locator(f"rect[fill='{COLORS[name]}']").count() == 4
+        assert COLORS[name] in box.get_attribute("style")
 
 
 @pytest.mark.browser
 def test_lowest_eps_is_none_at_all(figure):
-    figure.slider("eps").focus()
+    figure.knob("eps").focus()
     figure.page.keyboard.press("Home")
     figure.state["eps"] = 0.0
     assert figure.agrees()
-    figure.box.get_by_role("button", name="constant row").click()
+    figure.press("constant row")
     assert np.isnan(figure.shown(3)).all()
-    assert "0/0" in figure.box.locator("[role=status]").text_content()
-
-
-@pytest.mark.browser
-def test_bars_follow_the_keyboard(figure):
-    bar = figure.box.get_by_role("slider", name="x, feature 2")
-    bar.focus()
-    start = figure.shown(0)
-    for key, change in (("ArrowUp", 1), ("ArrowRight", 1), ("ArrowDown", -1), ("ArrowLeft", -1), ("PageUp", 10)):
-        before = figure.shown(0)
-        figure.page.keyboard.press(key)
-        after = figure.shown(0)
-        assert after[1] > before[1] if change > 0 else after[1] < before[1]
-        assert float(bar.get_attribute("aria-valuenow")) == after[1]
-        assert figure.agrees()
-    figure.page.keyboard.press("Home")
-    assert figure.shown(0)[1] == float(bar.get_attribute("aria-valuemin"))
+    assert "0/0" in figure.says()
+    figure.press("tiny row")
+    assert figure.agrees()
+    assert "the largest |x̂| is 1. Without ε it is 1." in figure.says()
     figure.page.keyboard.press("End")
-    assert figure.shown(0)[1] == float(bar.get_attribute("aria-valuemax"))
-    assert [figure.shown(0)[i] for i in (0, 2, 3)] == [start[i] for i in (0, 2, 3)]
-    assert bar.evaluate("(element) => document.activeElement === element")
+    figure.knob("eps").focus()
+    figure.page.keyboard.press("End")
+    figure.state["eps"] = 1.0
+    figure.press("one outlier")  # (1, 0, 0, 0): 0.75 / √(3/16 + 1)
+    assert figure.agrees()
+    assert figure.says() == "x̂₁ = 0.6882: ε is too large for it to reach the bound."
 
 
 @pytest.mark.browser
-def test_bars_follow_the_mouse(figure):
-    box = figure.box.get_by_role("slider", name="x, feature 1").bounding_box()
-    middle = box["x"] + box["width"] / 2
-    figure.page.mouse.move(middle, box["y"] + box["height"] / 2)
-    figure.page.mouse.down()
-    figure.page.mouse.move(middle, box["y"] + 0.2 * box["height"], steps=4)
-    high = figure.shown(0)[0]
-    figure.page.mouse.move(middle, box["y"] + 0.8 * box["height"], steps=4)
-    low = figure.shown(0)[0]
-    figure.page.mouse.up()
-    assert high > 2
-    assert low < 0
-    assert figure.agrees()
-    figure.page.mouse.move(middle, box["y"] + 0.2 * box["height"])
-    assert figure.shown(0)[0] == low  # nothing moves after the button is up
-
-
-@pytest.mark.browser
-def test_bars_follow_a_finger(open_page):
-    figure = Figure(open_page(INDEX, width=360, has_touch=True))
-    box = figure.box.get_by_role("slider", name="x, feature 3").bounding_box()
-    figure.page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + 0.8 * box["height"])
-    assert figure.shown(0)[2] < 0
-    assert figure.agrees()
+@pytest.mark.parametrize(("width", "feature"), [(1200, 2), (360, 3)])
+def test_bars_follow_keyboard_mouse_and_finger(open_page, width, feature):
+    figure = Bars(open_page(INDEX, width=width, has_touch=True))
+    figure.try_bar(feature, figure.agrees)
+    assert figure.says().startswith("y = (")
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize(
     ("button", "x", "changes", "says"),
     [
-        ("constant row", [7, 7, 7, 7], {}, "y is β"),
-        ("tiny row", [1e-3, 2e-3, 1e-3, 2e-3], {}, "x̂ moved"),
-        ("one outlier", [1, 0, 0, 0], {}, "x̂ moved"),
-        ("×50", [100, 200, 300, 400], {}, "x̂ did not move"),
-        ("+100", [102, 104, 106, 108], {}, "x̂ did not move"),
-        ("one feature ×10", [20, 4, 6, 8], {}, "x̂ moved"),
-        ("no-op: γ = σ, β = μ", [2, 4, 6, 8], {"gamma": 5**0.5, "beta": 5.0}, "y gives x back"),
-        ("batch of one", [2, 4, 6, 8], {"norm": "batch", "batch": []}, "y is β"),
+        ("constant row", [7, 7, 7, 7], {}, "No spread, so every deviation is 0: x̂ is 0 and y is β everywhere"),
+        ("tiny row", [1e-3, 2e-3, 1e-3, 2e-3], {}, "the largest |x̂| is 0.1562. Without ε it is 1."),
+        ("one outlier", [1, 0, 0, 0], {}, "x̂₁ = 1.732: the bound √(H - 1) is reached."),
+        ("×50", [100, 200, 300, 400], {}, "x̂ did not move: the divisor grew 50 times"),
+        ("+100", [102, 104, 106, 108], {}, "x̂ did not move: μ took the 100 along."),
+        ("one feature ×10", [20, 4, 6, 8], {}, "x̂ moved, by up to 3.03: all features share one divisor."),
+        ("no-op: γ = σ, β = μ", [2, 4, 6, 8], {"gamma": 5**0.5, "beta": 5.0}, "γ = √5, β = 5: y gives x back"),
+        ("batch of one", [2, 4, 6, 8], {"norm": "batch", "batch": []}, "x̂ is 0 and y is β, whatever x is."),
         ("reset", [2, 4, 6, 8], {}, ""),
     ],
 )
 def test_buttons(figure, button, x, changes, says):
-    figure.box.get_by_role("button", name=button, exact=True).click()
+    figure.press(button)
     assert figure.shown(0) == pytest.approx(x)
     figure.state |= changes
     assert figure.agrees()
-    assert says in figure.box.locator("[role=status]").text_content()
+    assert says in figure.says()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("norm", "button", "says"),
+    [
+        ("RMSNorm", "×50", "x̂ did not move"),
+        ("RMSNorm", "+100", "x̂ moved, by up to 0.6"),  # 102/√(10510) = 0.99…, from 2/√30 = 0.365
+        ("RMSNorm", "one feature ×10", "x̂ moved"),
+        ("BatchNorm", "×50", "x̂ did not move"),
+        ("BatchNorm", "+100", "x̂ did not move"),
+        ("BatchNorm", "one feature ×10", "x̂ did not move: BatchNorm measures each feature by itself."),
+    ],
+)
+def test_what_is_to_be_seen_depends_on_the_norm(figure, norm, button, says):
+    figure.choose(norm)
+    figure.press(button)
+    assert says in figure.says()
+
+
+@pytest.mark.browser
+def test_a_batch_of_one_finds_company_again(figure):
+    figure.press("batch of one")
+    figure.choose("LayerNorm")
+    figure.choose("BatchNorm")
+    figure.state["norm"] = "batch"
+    assert figure.agrees()
+    assert np.abs(figure.shown(3)).max() > 0.5
+
+
+@pytest.mark.browser
+def test_a_row_that_was_small_beside_eps_moves_with_size(figure):
+    figure.press("tiny row")
+    figure.press("×50")
+    assert "the row was small beside ε" in figure.says()
+    assert figure.agrees()
 
 
 @pytest.mark.browser
 def test_shows_a_picture_without_javascript(open_page):
     page = open_page(INDEX, java_script_enabled=False)
     picture = page.locator(".normlib-explorer svg[role=img]").first
+    assert page.locator(".nl-live").count() == 0
     assert picture.is_visible()
     assert "mean 5" in picture.get_attribute("aria-label")
-
-
-def test_module_is_small():
-    assert len(SOURCE.encode()) < 15_000
 
 
 def test_python_side_agrees():

@@ -5,11 +5,12 @@ import json
 import numpy as np
 import pytest
 import traitlets
+from figure import Figure
 
 from normlib import batch_norm, layer_norm, standardize, standardize_jacobian
 from normlib.widgets import BatchSize, Circle, Jacobian, source
 
-ANALYSIS, MASTERY = "chapters/level-3-analysis.html", "chapters/level-5-mastery.html"
+INDEX, ANALYSIS, MASTERY = (f"chapters/{name}.html" for name in ("index", "level-3-analysis", "level-5-mastery"))
 PLACES = [(ANALYSIS, "circle"), (ANALYSIS, "batchsize"), (MASTERY, "circle"), (MASTERY, "jacobian")]
 
 
@@ -77,35 +78,19 @@ def test_a_constant_row_has_no_direction(run_module):
 # On the page
 
 
-class Figure:
-    """A live figure of a page, unfolded and in sight."""
-
-    def __init__(self, page, name, index=0):
-        self.page = page
-        page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
-        self.box = page.locator(f".normlib-{name}").nth(index)
-        self.box.locator(".nl-live").wait_for()
-        self.box.scroll_into_view_if_needed()
-
-    def values(self, selector):
-        found = self.box.locator(selector).evaluate_all("(all) => all.map((each) => each.dataset.value)")
-        return np.array([float(number) for text in found for number in text.split(",")])
-
-    def press(self, name):
-        self.box.get_by_role("button", name=name, exact=True).click()
-
-    def says(self):
-        return self.box.locator("[role=status]").text_content()
-
-
 class OnCircle(Figure):
     def __init__(self, page):
         super().__init__(page, "circle")
         self.handle = self.box.get_by_role("slider", name="x − μ")
+        self.point = self.box.get_by_role("slider", name="x, its mean")
         self.plane = self.box.locator("svg").nth(1)
 
     def x(self):
         return self.values("input[type=range]")
+
+    def middle(self, handle):
+        box = handle.locator("circle").last.bounding_box()
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
     def agrees(self):
         x_hat = self.values(".nl-numbers")
@@ -117,7 +102,7 @@ class OnCircle(Figure):
         ends = "(line) => ['x1', 'y1', 'x2', 'y2'].map((name) => Number(line.getAttribute(name)))"
         return self.plane.locator("line").last.evaluate(ends), (150, 135)
 
-    def point(self, across, up):
+    def in_plane(self, across, up):
         """A place in the plane, from its middle, as a share of half its width, in pixels of the window."""
         box = self.plane.bounding_box()
         half = box["width"] / 2
@@ -145,7 +130,7 @@ def test_circle_follows_its_coordinates(circle):
 def test_circle_turns_by_keyboard(circle):
     circle.handle.focus()
     start = circle.x()
-    for key, degrees in (("ArrowRight", 5), ("ArrowUp", 5), ("ArrowLeft", -5), ("PageDown", -30), ("PageUp", 30)):
+    for key, degrees in (("ArrowRight", 3), ("ArrowUp", 3), ("ArrowLeft", -3), ("PageDown", -30), ("PageUp", 30)):
         before = float(circle.handle.get_attribute("aria-valuenow"))
         circle.page.keyboard.press(key)
         assert float(circle.handle.get_attribute("aria-valuenow")) == before + degrees
@@ -158,37 +143,72 @@ def test_circle_turns_by_keyboard(circle):
 
 @pytest.mark.browser
 def test_circle_follows_the_mouse_and_reaches_the_bound(circle):
-    box = circle.handle.locator("circle").last.bounding_box()
-    circle.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    circle.page.mouse.down()
-    circle.page.mouse.move(*circle.point(0.4, -0.1), steps=4)
+    circle.drag(circle.middle(circle.handle), circle.in_plane(0.4, -0.1))
     assert circle.x().mean() == pytest.approx(3)
     assert circle.agrees()
-    assert circle.says() == ""
-    circle.page.mouse.move(*circle.point(0.01, 0.5), steps=4)  # almost straight up, where x̂₁ is largest
+    assert circle.says().startswith("x̂ = (")
+    # almost straight up, where x̂₁ is largest
+    circle.drag(circle.middle(circle.handle), circle.in_plane(0.4, 0.4), circle.in_plane(0.01, 0.5))
     x = circle.x()
     assert x[1] == pytest.approx(x[2])
     assert standardize(x)[0] == pytest.approx(np.sqrt(2))
-    assert "√2" in circle.says()
-    circle.page.mouse.up()
-    circle.page.mouse.move(*circle.point(-0.3, 0))
+    assert "|x̂₁| is √2" in circle.says()
+    circle.page.mouse.move(*circle.in_plane(-0.3, 0))
     assert circle.x().tolist() == x.tolist()  # nothing moves after the button is up
     assert circle.agrees()
+
+
+@pytest.mark.browser
+def test_x_is_dragged_in_space(circle):
+    """Straight up is along (1, 1, 1): μ alone changes. Sideways is along (0, 1, −1)."""
+    x, x_hat = circle.x(), circle.values(".nl-numbers")
+    across, up = circle.middle(circle.point)
+    circle.drag((across, up), (across, up + 60))
+    assert circle.x() - x == pytest.approx(np.full(3, circle.x()[0] - x[0]), abs=1e-5)
+    assert circle.x()[0] < x[0] - 1
+    assert circle.values(".nl-numbers") == pytest.approx(x_hat, abs=1e-5)
+    before = circle.x()
+    across, up = circle.middle(circle.point)
+    circle.drag((across, up), (across - 60, up))
+    change = circle.x() - before
+    assert change[1] < -0.5
+    assert change == pytest.approx(change[1] * np.array([0, 1, -1]), abs=1e-5)
+    assert circle.agrees()
+
+
+@pytest.mark.browser
+def test_x_is_shifted_by_keyboard(circle):
+    circle.point.focus()
+    x_hat = circle.values(".nl-numbers")
+    for key, shift in (
+        ("ArrowUp", 0.1),
+        ("ArrowLeft", -0.1),
+        ("PageUp", 1),
+        ("PageDown", -1),
+        ("Home", -12),
+        ("End", 18),
+    ):
+        before = circle.x()
+        circle.page.keyboard.press(key)
+        assert circle.x() == pytest.approx(before + shift)
+        assert float(circle.point.get_attribute("aria-valuenow")) == pytest.approx(circle.x().mean())
+        assert circle.values(".nl-numbers") == pytest.approx(x_hat)
+    assert circle.point.get_attribute("aria-valuetext").startswith("x = (")
+    assert circle.point.evaluate("(element) => document.activeElement === element")
 
 
 @pytest.mark.browser
 def test_circle_follows_a_finger(open_page):
     circle = OnCircle(open_page(ANALYSIS, width=360, has_touch=True))
     circle.plane.scroll_into_view_if_needed()
-    box = circle.handle.locator("circle").last.bounding_box()
-    start = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
-    end = dict(zip("xy", circle.point(-0.3, 0.2), strict=True))
-    touch = circle.page.context.new_cdp_session(circle.page)
-    for kind, points in (("touchStart", [start]), ("touchMove", [end]), ("touchEnd", [])):
-        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-    circle.page.wait_for_function("Number(document.querySelector('.normlib-circle input').dataset.value) !== 4")
+    circle.swipe(circle.middle(circle.handle), circle.in_plane(-0.3, 0.2))
     x = circle.x()
     assert x[2] > x[1]  # to the left: towards the third axis
+    assert circle.agrees()
+    circle.point.scroll_into_view_if_needed()
+    across, up = circle.middle(circle.point)
+    circle.swipe((across, up), (across, up + 40))
+    assert circle.x()[0] < x[0]
     assert circle.agrees()
 
 
@@ -214,7 +234,7 @@ def test_shift_and_scale_move_the_row_and_nothing_else(circle):
 @pytest.mark.parametrize("name", ["shift it", "scale it"])
 def test_what_is_played_glows_and_comes_back(circle, name):
     circle.page.emulate_media(reduced_motion="no-preference")
-    first = circle.box.locator("input").first
+    first = circle.box.locator("input[name=x1]")
     x_hat = circle.values(".nl-numbers")
     circle.press(name)
     circle.page.wait_for_function("(input) => input.dataset.value < 3", arg=first.element_handle())
@@ -237,8 +257,9 @@ def test_a_hand_on_a_slider_ends_what_is_played(circle):
 
 @pytest.mark.browser
 def test_gradient_lies_along_the_circle_and_ends_at_the_bound(circle):
-    for j, name in enumerate(("x̂₁", "x̂₂", "x̂₃")):
-        circle.box.get_by_label(name, exact=True).check()
+    for j, name in ((1, "x̂₂"), (2, "x̂₃"), (0, "x̂₁")):
+        circle.choose(name)
+        assert circle.says().startswith(f"∇{name} = (")
         shown = circle.box.locator(f".nl-numbers span:has-text('∇{name}') b").text_content()
         gradient = [float(v) for v in shown.strip("()").replace("−", "-").split(",")]
         assert gradient == pytest.approx(standardize_jacobian([4, 5, 0])[j], rel=1e-3)
@@ -248,7 +269,7 @@ def test_gradient_lies_along_the_circle_and_ends_at_the_bound(circle):
     assert np.abs(circle.values(".nl-numbers")).max() == pytest.approx(np.sqrt(2))
     assert circle.values(".nl-numbers").argmax() == 1  # where (4, 5, 0) is largest
     assert circle.plane.locator("circle[fill-opacity='1']").count() == 1
-    circle.box.get_by_label("x̂₂", exact=True).check()
+    circle.choose("x̂₂")
     assert "its length = 0" in circle.box.locator(".nl-numbers").text_content()
 
 
@@ -257,7 +278,7 @@ class HeatMap(Figure):
         super().__init__(page, "jacobian", index)
 
     def agrees(self):
-        x, shown = self.values("[role=slider] text"), self.values("svg[role=img] text[data-value]")
+        x, shown = self.row(), self.values("svg[role=img] text[data-value]")
         H = x.size
         jacobian, sums = shown[: H * H].reshape(H, H), shown[H * H :]
         np.testing.assert_allclose(jacobian, standardize_jacobian(x), rtol=1e-9, atol=1e-9 / x.std())
@@ -294,34 +315,21 @@ def test_sums_of_the_rows_are_shown_as_zero(open_page):
 
 
 @pytest.mark.browser
-def test_jacobian_follows_keyboard_mouse_and_finger(open_page):
-    figure = HeatMap(open_page(MASTERY, width=360, has_touch=True), 0)
-    bar = figure.box.get_by_role("slider", name="x, feature 2")
-    bar.focus()
-    for key, change in (("ArrowUp", 1), ("ArrowRight", 1), ("ArrowDown", -1), ("ArrowLeft", -1), ("PageUp", 1)):
-        before = figure.values("[role=slider] text")
-        figure.page.keyboard.press(key)
-        after = figure.values("[role=slider] text")
-        assert np.sign(after - before).tolist() == [0, change, 0, 0]
-        assert float(bar.get_attribute("aria-valuenow")) == after[1]
-        assert figure.agrees()
-    for key, name in (("Home", "aria-valuemin"), ("End", "aria-valuemax")):
-        figure.page.keyboard.press(key)
-        assert float(bar.get_attribute(name)) == figure.values("[role=slider] text")[1]
-    box = bar.bounding_box()
-    middle = box["x"] + box["width"] / 2
-    figure.page.mouse.move(middle, box["y"] + 0.3 * box["height"])
-    figure.page.mouse.down()
-    figure.page.mouse.move(middle, box["y"] + 0.9 * box["height"], steps=4)
-    figure.page.mouse.up()
-    low = figure.values("[role=slider] text")[1]
-    assert low < 0
-    figure.page.mouse.move(middle, box["y"])
-    assert figure.values("[role=slider] text")[1] == low
-    box = figure.box.get_by_role("slider", name="x, feature 3").bounding_box()
-    figure.page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + 0.8 * box["height"])
-    assert figure.values("[role=slider] text")[2] < 0
-    assert figure.agrees()
+@pytest.mark.parametrize("width", [1200, 360])
+def test_jacobian_follows_keyboard_mouse_and_finger(open_page, width):
+    figure = HeatMap(open_page(MASTERY, width=width, has_touch=True), 0)
+    figure.try_bar(2, figure.agrees)
+    assert figure.says().startswith("∂x̂₁/∂x₁ = ")
+
+
+@pytest.mark.browser
+def test_a_constant_row_has_no_jacobian(open_page):
+    figure = HeatMap(open_page(MASTERY))
+    for feature in range(1, 5):
+        figure.bar(feature).focus()
+        figure.page.keyboard.press("End")
+    assert figure.says() == "0/0: a constant row has no x̂ without ε."
+    assert figure.box.locator("svg[role=img] text[data-value]").first.text_content() == "NaN"
 
 
 class Batch(Figure):
@@ -336,7 +344,7 @@ class Batch(Figure):
 
     def agrees(self):
         x = np.array(self.state["x"])
-        x[0] = self.values("[role=slider] text")
+        x[0] = self.row()
         training, inference = self.outputs(2)
         running = self.state["mean"], self.state["var"]
         served, _ = batch_norm(x[:1], running=running, training=False)
@@ -349,7 +357,7 @@ class Batch(Figure):
 
 @pytest.fixture
 def batch(open_page):
-    return Batch(open_page(ANALYSIS))
+    return Batch(open_page(ANALYSIS, has_touch=True))
 
 
 @pytest.mark.browser
@@ -358,7 +366,7 @@ def test_each_batch_size_changes_batch_norm_alone(batch):
     layer = batch.outputs(3)
     for size in (8, 2, 1, 4):
         before, inference = batch.outputs(2)
-        batch.box.get_by_label(str(size), exact=True).check()
+        batch.choose(str(size))
         batch.state["size"] = size
         assert batch.agrees()
         assert np.abs(batch.outputs(2)[0] - before).max() > 0.1
@@ -369,20 +377,15 @@ def test_each_batch_size_changes_batch_norm_alone(batch):
 
 @pytest.mark.browser
 def test_in_a_batch_of_one_training_loses_the_example(batch):
-    batch.box.get_by_label("1", exact=True).check()
+    batch.choose("1")
     batch.state["size"] = 1
-    assert "In training BatchNorm returns 0" in batch.says().replace("A batch of one: in", "In")
-    bar = batch.box.get_by_role("slider", name="x, feature 1")
-    box = bar.bounding_box()
-    batch.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 0.8 * box["height"])
-    batch.page.mouse.down()
-    batch.page.mouse.up()
-    assert batch.values("[role=slider] text")[0] < 0
-    assert batch.agrees()
-    assert (batch.outputs(2)[0] == 0).all()
-    bar.focus()
-    batch.page.keyboard.press("PageUp")
-    assert batch.agrees()
+    assert batch.says().startswith("In a batch of one, BatchNorm returns 0 in training, whatever the example is.")
+
+    def agrees():
+        assert batch.agrees()
+        assert (batch.outputs(2)[0] == 0).all()
+
+    batch.try_bar(1, agrees)
 
 
 @pytest.mark.browser
@@ -408,12 +411,97 @@ def test_shows_a_picture_without_javascript(open_page, path, name):
     assert "With JavaScript" in figure.locator("p").text_content()
 
 
+# By keyboard, in every theme and width, and to everybody's eyes
+
+FIGURES = [(INDEX, "explorer"), *PLACES]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("path", "name"), FIGURES)
+def test_keyboard_alone_reaches_every_control_and_shows_where_it_is(open_page, path, name):
+    figure = Figure(open_page(path), name)
+    reached, hidden = figure.tab_through()
+    assert reached == figure.controls() > 5
+    assert hidden == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("path", "name"), FIGURES)
+def test_every_button_says_something_when_pressed_by_keyboard(open_page, path, name):
+    figure = Figure(open_page(path), name)
+    for button in figure.box.get_by_role("button").all():
+        if button.text_content() != "reset":
+            figure.press("reset")
+            button.focus()
+            figure.page.keyboard.press("Enter")
+            assert len(figure.says()) > 20
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("path", [INDEX, ANALYSIS, MASTERY])
+def test_live_figures_are_accessible_and_readable(open_page, path, theme, width):
+    page = open_page(path, theme=theme, width=width)
+    page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
+    page.locator(".nl-live").first.wait_for()
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+    found = axe.run(page, context=".nl-live", options={"runOnly": tags}).response
+    assert len(found["passes"]) > 10
+    assert [(violation["id"], violation["nodes"][0]["html"][:200]) for violation in found["violations"]] == []
+    assert [text for text in page.evaluate(DRAWN) if contrast(*text[1:]) < 4.5] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+# The text in the pictures, with its colour and what it stands on, both over the paper. Axe does not look into SVG.
+DRAWN = """() => {
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  const paint = (...layers) => {
+    for (const [color, opacity] of layers) {
+      canvas.globalAlpha = opacity;
+      canvas.fillStyle = color;
+      canvas.fillRect(0, 0, 1, 1);
+    }
+    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  return [...document.querySelectorAll(".nl-live text")].filter((text) => text.textContent).map((text) => {
+    const style = getComputedStyle(text);
+    const paper = [getComputedStyle(document.body).backgroundColor, 1];
+    const under = [paper];
+    if (text.matches(".nl-cell")) {
+      const cell = getComputedStyle(text.previousSibling);
+      under.push([cell.fill, cell.fillOpacity * cell.opacity]);
+    }
+    return [text.textContent, paint(...under, [style.fill, style.fillOpacity * style.opacity]), paint(...under)];
+  });
+}"""
+
+
+def contrast(*colors):
+    """The ratio of WCAG 2.1."""
+
+    def luminance(color):
+        linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in np.array(color) / 255]
+        return np.dot(linear, [0.2126, 0.7152, 0.0722])
+
+    low, high = sorted(luminance(color) for color in colors)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_is_measured_as_wcag_does():
+    assert contrast((0, 0, 0), (255, 255, 255)) == pytest.approx(21)
+    assert contrast((0x77, 0x77, 0x77), (255, 255, 255)) == pytest.approx(4.48, abs=0.005)  # the well-known near miss
+
+
 # In Python
 
 
-@pytest.mark.parametrize("name", ["circle", "jacobian", "batch"])
-def test_module_is_small_and_whole(name):
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["explorer", "circle", "jacobian", "batch"])
+def test_module_is_small_and_whole(run_module, name):
     text = source(name)
+    assert run_module(name, "typeof m.default.render", None) == "function"
     assert len(text.encode()) < 15_000
     assert "import " not in text
     assert text.count("export default") == 1
