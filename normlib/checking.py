@@ -8,9 +8,11 @@ from __future__ import annotations
 import copy
 import html
 import inspect
+import numbers
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -618,8 +620,8 @@ def _expression(answer: Any, says: str) -> Any:
 
     if isinstance(answer, np.generic | np.ndarray) and np.ndim(answer) == 0:
         answer = answer.item()
-    if isinstance(answer, int | float) and not isinstance(answer, bool):
-        return sympy.Float(answer) if isinstance(answer, float) else sympy.Integer(answer)
+    if isinstance(answer, numbers.Real | Decimal) and not isinstance(answer, sympy.Basic | bool):
+        return sympy.Integer(answer) if isinstance(answer, int) else sympy.Float(float(answer))
     if not isinstance(answer, sympy.Expr) or not all(isinstance(s, sympy.Symbol) for s in answer.free_symbols):
         raise Refused("type", f"this is {_kind(answer)}, not a SymPy expression. Give {says}.")
     if sum(1 for _, _ in zip(sympy.preorder_traversal(answer), range(2001), strict=False)) > 2000:

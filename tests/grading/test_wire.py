@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import decimal
+import fractions
 import math
+import numbers
 import socket
 import struct
 import tracemalloc
 
+import mpmath
 import msgpack
 import numpy as np
 import pytest
@@ -152,6 +157,38 @@ def test_subclasses_come_over_as_what_they_are_made_of():
     assert type(over(np.ones(3).view(Array))) is np.ndarray
     assert type(over(np.ma.masked_array([1.0, 2.0], [True, False]))) is np.ndarray
     assert over(np.array([1, None, "x"], dtype=object)) == [1, None, "x"]
+
+
+def test_numbers_of_other_kinds_come_over_as_floats():
+    for value, expected in [
+        (fractions.Fraction(1, 4), 0.25),
+        (decimal.Decimal("2.5"), 2.5),
+        (mpmath.mpf(3), 3.0),
+        (decimal.Decimal("-Infinity"), -math.inf),
+    ]:
+        assert type(over(value)) is float
+        assert over(value) == expected
+        assert over([value, (value,)]) == [expected, (expected,)]
+    assert math.isnan(over(decimal.Decimal("NaN")))
+    assert over(np.array([fractions.Fraction(1, 4), 1], dtype=object)) == [0.25, 1]
+
+
+def test_other_containers_of_numbers_come_over_as_arrays_or_what_they_are_made_of():
+    pair = collections.namedtuple("pair", "gamma beta")
+    assert over(pair(1, [2.0])) == (1, [2.0])
+    assert over(collections.OrderedDict(a=1)) == {"a": 1}
+    for value in (range(1, 4), collections.deque([1, 2, 3]), memoryview(b"\1\2\3")):
+        assert over(value).tolist() == [1, 2, 3]
+
+
+def test_numbers_that_cannot_be_read_are_numbered_objects():
+    class Liar(numbers.Real):
+        def __float__(self):
+            raise RuntimeError
+
+    Liar.__abstractmethods__ = frozenset()
+    for value in (Liar(), fractions.Fraction(10**400), decimal.Decimal("sNaN"), range(10**12), {1: 2}.keys()):
+        assert over(value)[0] == "stand-in"
 
 
 def test_what_is_not_plain_is_a_numbered_object():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import fractions
 
 import numpy as np
@@ -22,7 +23,18 @@ def rung(exercise, **answers):
 
 @pytest.mark.parametrize(
     "mean",
-    [5, 5.0, np.float32(5), np.int8(5), np.array(5.0), fractions.Fraction(5), sympy.Integer(5), 5.00004, 4.99996],
+    [
+        5,
+        5.0,
+        np.float32(5),
+        np.int8(5),
+        np.array(5.0),
+        fractions.Fraction(5),
+        decimal.Decimal(5),
+        sympy.Integer(5),
+        5.00004,
+        4.99996,
+    ],
     ids=repr,
 )
 def test_numbers_of_any_kind_are_right(mean):
@@ -202,6 +214,15 @@ def test_expressions_are_judged_for_equivalence():
     assert rung("3.1", new_standardized=a * (x - mu) / sigma) == "scale-kept"
     assert rung("3.1", new_variance="a**2*sigma**2") == "type"
     assert rung("3.1", new_mean=sympy.Symbol("q")) == "wrong"
+
+
+@pytest.mark.parametrize(
+    "zero", [0, 0.0, np.int64(0), np.float32(0), np.array(0), fractions.Fraction(0), decimal.Decimal(0)], ids=repr
+)
+def test_a_number_is_an_expression_without_symbols(zero):
+    assert rung("5.2", others_sum=zero) == "others-keep-sum"
+    assert rung("5.2", others_sum=zero + 1) == "wrong"
+    assert rung("5.2", others_sum=[zero]) == "type"
 
 
 def test_sets_accept_greek_and_order():
