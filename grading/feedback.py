@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import html
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import nbformat
-import nh3
 from bs4 import BeautifulSoup
-from jinja2 import pass_context
+from jinja2 import Environment, pass_context
+from jinja2.bccache import Bucket, BytecodeCache
 from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell, new_notebook
 from nbgrader.converters import GenerateFeedback
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
@@ -27,14 +27,31 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from grading.course import Course, nbgrader_log
 from grading.mend import is_answer, is_test
 from grading.run import Report, load
+from grading.viewing import sanitize
 
 # The browser runs no script on these pages and loads nothing from anywhere, whatever is in them
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-TAGS = nh3.ALLOWED_TAGS - {"area", "map"}
-ATTRIBUTES = {**nh3.ALLOWED_ATTRIBUTES, "*": {"class", "role"}}
+STYLE = (
+    ".output pre { white-space: pre-wrap; word-break: normal; overflow-wrap: anywhere } .anchor-link { display: none }"
+)
 SHOWN = ("text/plain", "text/html", "text/markdown", "image/png", "image/jpeg", "image/svg+xml")
-# What a student's function says when a test calls it could repeat the test's input
-SAID_BY_STUDENT = re.compile(r"(stopped with \w+ for [^:\n]*):[^\n]*")
+# Whose words these are is sure: the judge's and nbgrader_config's own, in which nothing stands that a student chose
+OURS = ("NotRun", "NoScore", "Stopped", "Objection")
+NOT_DEFINED = re.compile(
+    r"`\w+` is not defined\. Was its cell deleted, or did it stop with an error\?|name '\w+' is not defined"
+)
+# What a student's function gives back or says when a test calls it can repeat the test's input: in a check's lines the
+# text of its exception goes, a kind of exception or of number that it made up, and the sizes of an array
+OF_THE_STUDENT = (
+    (re.compile(r"(stopped with \w+ for [^:\n]*):[^\n]*"), r"\1."),
+    (re.compile(r"stopped with StudentError for"), "stopped with an exception of your own for"),
+    (re.compile(r"the shape is \([^)\n]*\), and ([^:\n]*) is asked for"), r"the shape is not right; \1 is asked for"),
+    (re.compile(r" of \S+, not of real numbers"), ", not of real numbers"),
+)
+TITLE = re.compile(
+    r"# (.*?)(?: \([\d.]+ points?\))?\.?$", re.MULTILINE
+)  # what a test's first line says that it looks at
+UNSAID = "What it says is not shown, since it could tell a test's numbers: call your function yourself to see it."
 
 
 def pages(course: Course, pairs: list[tuple[str, str]], workers: int = 2) -> Iterator[Path | None]:
@@ -68,21 +85,40 @@ def feedback(course: Course, assignment: str, student: str) -> Path | None:
     if report.outcome == "missing":
         return None
     page.parent.mkdir(parents=True)
-    page.write_text(_plain_page(report), encoding="utf-8")  # for what could not be run, and in case nbgrader fails
-    if course.autograded(student, assignment).exists():
-        config = course.config()
-        folders = CourseDirectory(config=config, assignment_id=assignment, student_id=student)
-        with nbgrader_log(), suppress(NbGraderException):
-            FeedbackOne(coursedir=folders, config=config).start()
+    config = course.config()
+    converter = FeedbackOne(
+        coursedir=CourseDirectory(config=config, assignment_id=assignment, student_id=student), config=config
+    )
+    with nbgrader_log():
+        if course.autograded(student, assignment).exists():
+            try:
+                converter.start()
+                return page
+            except NbGraderException:
+                print(f"{assignment}, {student}: nbgrader cannot show the work; the page says so.", file=sys.stderr)
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(_plain_page(course, report, Page(config=converter.config)), encoding="utf-8")
     return page
 
 
-def _plain_page(report: Report) -> str:
-    title = html.escape(report.assignment)
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{title}</title></head>\n'
-        f"<body><h1>{title}</h1><p>{html.escape(report.line)}</p></body>\n</html>\n"
-    )
+def _plain_page(course: Course, report: Report, exporter: Page) -> str:
+    """The page for a hand-in of which there is nothing to show."""
+    name = report.assignment
+    text = {
+        "unreadable": f"""\
+**Nothing in this hand-in could be graded.** What was wrong stands above. If handing in is still open:
+
+1. Open your notebook in JupyterLab and press *Validate*. If it does not open, start with the file from `exercises/`.
+2. Save it as `{name}.ipynb`.
+3. Hand in that file again, alone, and as a file: no archive, no link, no page of the website.""",
+        "failed": "**Your work could not be graded yet**, by no fault of yours. You need not hand it in again.",
+    }.get(report.outcome, "**Your work was graded, but it cannot be shown here.** Ask your instructor.")
+    with course.gradebook() as book:
+        submission = book.find_submission(name, report.student)
+        points = {"score": submission.score, "max_score": submission.max_score, "late_penalty": 0}
+    mark = {"notebook": name, "assignment": name, "student": report.student, **points}
+    notebook = new_notebook(cells=[new_markdown_cell(text, id="what-to-do")])
+    return exporter.from_notebook_node(notebook, {"nbgrader": mark})[0]
 
 
 class FeedbackOne(GenerateFeedback):
@@ -114,20 +150,27 @@ class Conceal(NbGraderPreprocessor):
             if "nbgrader" in cell.metadata and not is_answer(cell):
                 cell.source = released[cell["id"]].source
             if is_test(cell):
-                cell.outputs = [_one_line(output) for output in cell.outputs if output.output_type == "error"]
+                cell.outputs = [told(output) for output in cell.outputs if output.output_type == "error"]
             elif cell.cell_type == "code":
                 cell.outputs = [clean for output in cell.outputs if (clean := _cleaned(output))]
         nb.metadata.pop("widgets", None)
         return nb, resources
 
 
-def _one_line(error: NotebookNode) -> NotebookNode:
-    """What a test found, without the traceback, which would show its lines."""
-    name, says = error.ename, SAID_BY_STUDENT.sub(r"\1.", str(error.evalue))
-    if name == "NameError":  # of the answer that is not there
-        says = f"NameError: {says.splitlines()[0]}" if says else name
-    elif name not in ("CheckFailed", "NotRun", "NoScore", "Stopped"):
-        says = "This test was stopped." if name in ("Timeout", "KeyboardInterrupt") else f"Stopped with {name}."
+def told(error: NotebookNode) -> NotebookNode:
+    """What a test found, without the traceback, which would show its lines, and without a word of the student's."""
+    name, says = error.ename, str(error.evalue)
+    if name == "CheckFailed":
+        for theirs, ours in OF_THE_STUDENT:
+            says = theirs.sub(ours, says)
+    elif name in ("Timeout", "KeyboardInterrupt"):
+        says = "This test was stopped."
+    elif name == "AssertionError":
+        says = "What this test looks at is not right."
+    elif name == "StudentError":
+        says = f"Stopped with an exception of your own. {UNSAID}"
+    elif name not in OURS and not (name == "NameError" and NOT_DEFINED.fullmatch(says)):
+        says = f"Stopped with {name}. {UNSAID}"
     return NotebookNode(output_type="error", ename=name, evalue=says, traceback=says.splitlines())
 
 
@@ -141,23 +184,34 @@ def _cleaned(output: NotebookNode) -> NotebookNode | None:
     return NotebookNode(output, data=NotebookNode(data), metadata=NotebookNode()) if data else None
 
 
-def sanitize(text: str) -> str:
-    """Keep of some HTML what formats, and pictures that it brings along; scripts, styles and addresses to load go."""
-    return nh3.clean(
-        text, tags=TAGS, attributes=ATTRIBUTES, url_schemes=nh3.ALLOWED_URL_SCHEMES | {"data"}, attribute_filter=_kept
-    )
+class Compiled(BytecodeCache):
+    """Keeps the compiled templates for all pages of a process; every page has an exporter of its own."""
+
+    def __init__(self) -> None:
+        self.templates: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Give a template, if it was compiled before."""
+        if bucket.key in self.templates:
+            bucket.bytecode_from_string(self.templates[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep a template."""
+        self.templates[bucket.key] = bucket.bytecode_to_string()
 
 
-def _kept(tag: str, name: str, value: str) -> str | None:
-    if name in ("src", "cite", "background"):
-        return value if tag == "img" and value.startswith("data:image/") else None
-    return None if value.lower().lstrip().startswith("data:") else value
+COMPILED = Compiled()
 
 
 class Page(HTMLExporter):
     """nbgrader's feedback page, with sanitized text, no script and the line that says what happened."""
 
     exclude_anchor_links = True
+
+    def _create_environment(self) -> Environment:
+        environment = super()._create_environment()
+        environment.bytecode_cache = COMPILED
+        return environment
 
     @pass_context
     def markdown2html(self, context: Any, source: str) -> str:
@@ -174,19 +228,48 @@ class Page(HTMLExporter):
             style.string = re.sub(r"@font-face\s*{[^}]*}", "", style.get_text())
         soup.html["lang"] = "en"
         soup.head.insert(0, soup.new_tag("meta", attrs={"http-equiv": "Content-Security-Policy", "content": POLICY}))
+        soup.head.append(soup.new_tag("meta", attrs={"name": "viewport", "content": "width=device-width"}))
+        soup.head.append(style := soup.new_tag("style"))
+        style.string = STYLE
         mark = resources["nbgrader"]
         course = Course(Path(self.config.CourseDirectory.root))
-        line = soup.new_tag("p")
-        line.string = load(course, mark["assignment"], mark["student"]).line
-        if waiting := points_waiting(course, mark["assignment"], mark["student"]):
-            line.string += f" Answers in words are not graded yet; they are worth {waiting:g} points."
+        waiting = points_waiting(course, mark["assignment"], mark["student"])
+        _name_cells(soup, nb, waiting)
+        report, line = load(course, mark["assignment"], mark["student"]), soup.new_tag("p")
+        line.string = "" if report.outcome == "failed" else report.line
+        if waiting:
+            points = sum(waiting.values())
+            line.string += f" Answers in words are not graded yet; they are worth {points:g} points."
         soup.select_one(".panel-heading h4").insert_after(line)
         return str(soup), resources
 
 
-def points_waiting(course: Course, assignment: str, student: str) -> float:
-    """The points of answers that a person still has to grade."""
+def _name_cells(soup: BeautifulSoup, nb: NotebookNode, waiting: dict[str, float]) -> None:
+    """Say of each cell, in the list at the top and above it, which exercise it is of, and of one whether it waits."""
+    marked = {cell.metadata.nbgrader.grade_id: cell for cell in nb.cells if "nbgrader" in cell.metadata}
+    for link in soup.select("#toc a"):
+        name = link["href"].removeprefix("#")
+        cell = marked[name.removeprefix("comment-")]
+        looks_at = TITLE.match(cell.source) if is_test(cell) else None
+        link.string = f"{_exercise(cell)} {looks_at[1] if looks_at else link.get_text()}".strip()
+        if name in waiting:
+            link.next_sibling.replace_with(f" (not graded yet; {waiting[name]:g} points)")
+    for heading in soup.select(".nbgrader_cell .panel-heading"):
+        cell = marked[name := heading.find_previous_sibling("a")["name"].removeprefix("comment-")]
+        heading.select_one(".nbgrader-label").string = f"{_exercise(cell)} {'Test' if is_test(cell) else 'Your answer'}"
+        if name in waiting:
+            heading.select_one(".pull-right").contents[0].replace_with("Not graded yet ")
+
+
+def _exercise(cell: NotebookNode) -> str:
+    """The number of a cell's exercise, which its name begins with."""
+    found = re.match(r"ex-(\d+)-(\d+)-", cell.metadata.nbgrader.grade_id)
+    return ".".join(found.groups()) if found else ""
+
+
+def points_waiting(course: Course, assignment: str, student: str) -> dict[str, float]:
+    """The answers that a person still has to grade, by grade id, with their points."""
     with course.gradebook() as book:
         submission = book.find_submission(assignment, student)
         grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
-        return sum(grade.max_score for grade in grades if grade.needs_manual_grade)
+        return {grade.name: grade.max_score for grade in grades if grade.needs_manual_grade}

@@ -19,10 +19,11 @@ from typer.testing import CliRunner
 from grading import cli, run, sample
 from grading.course import HERE, STEMS, Course
 from grading.export import export
-from grading.feedback import pages, sanitize
+from grading.feedback import pages
 from grading.mend import is_answer
 from grading.release import _generate
 from grading.sandbox import SandboxMissing
+from grading.viewing import sanitize
 from normlib.catalogue import EXERCISES
 
 pytestmark = [
