@@ -103,8 +103,13 @@ test: setup build/release.done build/site.done ## run every test
 bench: .venv-bench/done ## measure the norms beside PyTorch, in an environment of its own
 	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE PYTHONPATH=. .venv-bench/bin/python benchmarks/norms.py
 
-bench-grading: setup ## measure grading beside nbgrader's own
+bench-grading: setup .venv-otter/done ## measure grading beside nbgrader's own
 	python benchmarks/grading.py
+
+.venv-otter/done:
+	$(PYTHON) -m venv .venv-otter
+	-.venv-otter/bin/pip install --quiet --disable-pip-version-check otter-grader==7.0.0 anywidget ipykernel ipywidgets matplotlib nbconvert sympy
+	@touch $@
 
 .venv-bench/done:
 	$(PYTHON) -m venv .venv-bench

@@ -4,12 +4,14 @@
 
 The hand-ins to level 2 are the sample class's, but for endless loops and the one at which nbgrader stops altogether,
 and then all of them right; each is handed in as often as needed. nbgrader gets a course of its own without this
-course's settings. Memory is the largest sum over all processes, shared pages counted once. At last 50,000 hand-ins pass
-through everything but the judging.
+course's settings. ``otter run`` of Otter-Grader, in an environment of its own, grades some of the right ones, one by
+one, with the same tests. Memory is the largest sum over all processes, shared pages counted once. At last 50,000
+hand-ins pass through everything but the judging.
 """
 
 import argparse
 import asyncio
+import json
 import os
 import pickle
 import shutil
@@ -19,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 sys.path[0] = str(Path(__file__).parents[1])  # this file has the package's name
@@ -29,6 +32,7 @@ from distributed import WorkerPlugin  # noqa: E402
 
 from grading import gradebook, run, sample  # noqa: E402
 from grading.course import HERE, STEMS, Course  # noqa: E402
+from grading.mend import is_test  # noqa: E402
 from grading.worker import Grader, HandIn, Outcome  # noqa: E402
 
 NAME = STEMS[1]
@@ -58,8 +62,50 @@ def plain(root: Path, course: Course) -> Path:
     return root
 
 
+OTTER = HERE / ".venv-otter" / "bin"
 NBGRADER = (sys.executable, "-m", "nbgrader")
 GRADE = (str(Path(sys.executable).with_name("grade")), "run", NAME)
+
+
+OTTER_TEST = """OK_FORMAT = False
+from otter.test_files import test_case
+
+name, points = {name!r}, {points}
+
+
+@test_case()
+def test(env):
+    exec({source!r}, env)
+"""
+
+
+def otter(count: int) -> None:
+    """Have ``otter run`` grade right hand-ins, one after the other, and print what one takes."""
+    if not (OTTER / "otter").exists():
+        print("\nOtter-Grader is not installed.")
+        return
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        root, course = Path(folder, "otter"), sample.course(Path(folder, "ours"))
+        hand_in(course, count, lambda one: one.student == "all-right")
+        (root / "tests").mkdir(parents=True)
+        for cell in nbformat.read(HERE / "solutions" / NAME / f"{NAME}.ipynb", 4).cells:
+            if is_test(cell):
+                marks = cell.metadata.nbgrader
+                text = OTTER_TEST.format(name=marks.grade_id, points=marks.points, source=cell.source)
+                (root / "tests" / f"{marks.grade_id}.py").write_text(text)
+        environment = os.environ | {"PATH": f"{OTTER}:{os.environ['PATH']}", "PYTHONPATH": str(HERE)}
+        call = partial(subprocess.run, cwd=root, env=environment, check=True, capture_output=True)
+        call([OTTER / "otter", "generate", "-t", "tests", "-o", "tests.zip"])
+        start, full = time.perf_counter(), 0
+        for notebook in course.root.glob("submitted/*/*/*.ipynb"):
+            call([OTTER / "otter", "run", notebook, "-a", "tests.zip", "-o", root])
+            tests = json.loads((root / "results.json").read_text())["tests"]
+            full += all(test.get("score") == test.get("max_score") for test in tests)
+        each = (time.perf_counter() - start) / count
+        print(
+            f"\notter run: {each:.2f} s each, {full} of {count} with all points   load {os.getloadavg()[0]:.1f}",
+            flush=True,
+        )
 
 
 def measured(command: list[str], cwd: Path) -> tuple[float, float, float, int]:
@@ -213,6 +259,7 @@ def main() -> None:
     for title, which in kinds if options.hand_ins else ():
         compare(title, options.hand_ins, options.workers, which)
     if options.hand_ins:
+        otter(min(5, *options.hand_ins))
         parts(20)
     if options.simulate:
         simulate(options.simulate, max(options.workers))

@@ -28,6 +28,7 @@ import struct
 import sys
 import traceback
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,7 @@ def warm_up() -> Any:
     for source in ("import matplotlib.pyplot; matplotlib.pyplot.plot([1, 2])", "1 / 0", "print(1)\n1"):
         shell.run_cell(source, store_history=False)  # imports what drawing, tracebacks and printing need
     shell.reset(new_session=True)
+    forbidding()
     ready_to_fork()
     return shell
 
@@ -264,8 +266,6 @@ def prepare_filesystem(scratch: int, readable: list[str]) -> None:
 
 def give_up_rights(limits: dict[str, Any]) -> None:
     """Drop every capability for good, set the caps of a single process, and forbid system calls."""
-    import pyseccomp  # noqa: PLC0415
-
     _system(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     header, none = struct.pack("II", 0x20080522, 0), bytes(24)  # version 3 of the interface, this process, no rights
     _system(libc.capset(header, none), "capset")
@@ -280,6 +280,14 @@ def give_up_rights(limits: dict[str, Any]) -> None:
         ("RLIMIT_MSGQUEUE", 0),
     ):
         resource.setrlimit(getattr(resource, name), (value, value))
+    forbidding().load()
+
+
+@cache
+def forbidding() -> Any:
+    """The filter against system calls. It takes a while to make, so that the zygote makes it for all its forks."""
+    import pyseccomp  # noqa: PLC0415
+
     filters = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
     for name in FORBIDDEN_CALLS:
         with contextlib.suppress(ValueError, RuntimeError):  # a call that this kernel's library does not know
@@ -290,7 +298,7 @@ def give_up_rights(limits: dict[str, Any]) -> None:
     filters.add_rule(pyseccomp.ERRNO(errno.ENOSYS), "clone3")
     shared = MAP_SHARED | MAP_ANONYMOUS  # such memory stays when a process lets go of it, and is then not counted
     filters.add_rule(pyseccomp.ERRNO(errno.EPERM), "mmap", pyseccomp.Arg(3, pyseccomp.MASKED_EQ, shared, shared))
-    filters.load()
+    return filters
 
 
 def _mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None) -> None:
