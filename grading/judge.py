@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
-import math
 import os
 import resource
 import signal
@@ -457,17 +456,18 @@ def run_test(cell: dict[str, Any], space: dict[str, Any], inner: set[str], stude
 
 
 def part_of_points(value: Any, points: float) -> list[dict[str, Any]]:
-    """The outputs for what a test's last line gave: nothing for all points, a number for a part of them."""
+    """The outputs for what a test's last line gave: nothing for all points, a number for a part of them.
+
+    Anything else is a fault of the test's. It counts 0, lest an answer that got that far pass for points.
+    """
+    if value is None:
+        return []
     if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0:
         value = value.item()
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return []
-    if not math.isfinite(value):
-        return [failure("NoScore", f"The test gave {value} points and counts 0.")]
-    score = min(max(float(value), 0.0), float(points))
-    return [
-        {"output_type": "execute_result", "data": {"text/plain": repr(score)}, "metadata": {}, "execution_count": None}
-    ]
+    if type(value) not in (int, float) or not 0 <= value <= points:
+        return [failure("NoScore", "The result of this test is not a number of points, so it counts 0.")]
+    score = repr(float(value))
+    return [{"output_type": "execute_result", "data": {"text/plain": score}, "metadata": {}, "execution_count": None}]
 
 
 def run_and_value(source: str, scope: dict[str, Any]) -> Any:
