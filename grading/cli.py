@@ -26,7 +26,7 @@ from grading.export import export as export_grades
 from grading.feedback import pages as write_pages
 from grading.release import release as make_release
 from grading.run import Report
-from grading.sandbox import SandboxMissing
+from grading.sandbox import SandboxMissing, hidden
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Grade a class with nbgrader.")
 console = Console(soft_wrap=True)
@@ -36,6 +36,18 @@ Folder = Annotated[Path, typer.Option("--course", help="The class's folder.", fi
 Assignment = Annotated[str, typer.Argument(help=f"One of {', '.join(STEMS)}.")]
 Workers = Annotated[int, typer.Option(min=1, help="Processes at work at the same time, on this machine.")]
 Students = Annotated[list[str] | None, typer.Option("--student", help="Only this student; may be repeated.")]
+
+
+@app.callback()
+def at_home(context: typer.Context) -> None:
+    """Grade a class with nbgrader."""
+    if context.invoked_subcommand != "check" and not Course().sources():
+        print(
+            "There is no solutions/ beside this program, so all it can do is `grade check`. "
+            "For the rest, use a clone of the course, set up with `make setup`.",
+            file=sys.stderr,
+        )
+        sys.exit(2)
 
 
 @app.command()
@@ -82,6 +94,8 @@ def run(
     """
     klass = released(course, assignment)
     students = known(klass, student)
+    if not (trust_submissions or scheduler):
+        contained(klass)
     if scheduler and not scheduler.startswith("tls://"):
         print("Without TLS, whoever reaches the scheduler's port can run programs as you.", file=sys.stderr)
     found = running.run(
@@ -92,7 +106,8 @@ def run(
         print(json.dumps(rows_of(klass, reports), ensure_ascii=False, indent=1))
     else:
         show(klass, reports)
-    sys.exit(any(report.attention for report in reports))
+    astray = strays(klass, assignment)
+    sys.exit(any(report.attention for report in reports) or bool(astray))
 
 
 @app.command()
@@ -106,8 +121,9 @@ def feedback(assignment: Assignment, course: Folder = HERE, student: Students = 
 
 @app.command()
 def export(course: Folder = HERE) -> None:
-    """Write grades.csv: every student and assignment with score and line."""
-    console.print(str(export_grades(Course(course.resolve()))))
+    """Write grades.csv, a row for each student and assignment, and totals.csv, a row for each student."""
+    for path in export_grades(Course(course.resolve())):
+        console.print(str(path))
 
 
 @app.command()
@@ -125,6 +141,7 @@ def status(
             show(klass, reports)
         elif assignment is None and (line := summary(rows_of(klass, reports))):
             console.print(line)
+    strays(klass, assignment)
 
 
 @app.command()
@@ -141,7 +158,7 @@ def sample(
     pages = list(write_pages(klass, pairs, workers))
     for assignment in klass.assignments():
         show(klass, [report for report in reports if report.assignment == assignment])
-    console.print(f"{len(pages)} feedback pages in {klass.root / 'feedback'}\nGrades in {export_grades(klass)}")
+    console.print(f"{len(pages)} feedback pages in {klass.root / 'feedback'}\nGrades in {export_grades(klass)[0]}")
     surprises = sampling.surprises(klass, hand_ins)
     for line in surprises:
         console.print(f"[red]Not as expected:[/] {line}")
@@ -180,6 +197,23 @@ def followed(reports: Iterator[Report], total: int) -> list[Report]:
         print(f"Stopped after {len(done)} of {total}. Run the same command again to go on.", file=sys.stderr)
         sys.exit(130)
     return sorted(done, key=lambda report: (report.assignment, report.student))
+
+
+def strays(course: Course, assignment: str | None) -> list[str]:
+    """Say what stands in ``submitted/`` where grading does not look: of one assignment and of none, or all of it."""
+    lines = [line for guess, line in course.misplaced() if assignment is None or guess in ("", assignment)]
+    for line in lines:
+        print(line, file=sys.stderr)
+    return lines
+
+
+def contained(course: Course) -> None:
+    """Leave the program if submissions could read this class's files."""
+    try:
+        hidden(course.root)
+    except SandboxMissing as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
 
 
 def released(course: Path, assignment: str) -> Course:

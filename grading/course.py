@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 import nbformat
@@ -20,6 +22,7 @@ STEMS = (
     "level-4-synthesis",
     "level-5-mastery",
 )
+ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 
 
 class CannotGrade(RuntimeError):
@@ -88,15 +91,69 @@ class Course:
 
     def students(self) -> list[str]:
         """Everybody in the class: who is in the grade book, or ever handed something in."""
-        handed_in = {path.name for path in (self.root / "submitted").glob("[!.]*") if path.is_dir()}
+        handed_in = {
+            path.name for path in (self.root / "submitted").glob("[!.]*") if path.is_dir() and path.name not in STEMS
+        }
         with self.gradebook() as book:
             return sorted(handed_in | {student.id for student in book.students})
+
+    def misplaced(self) -> Iterator[tuple[str, str]]:
+        """Name what stands in ``submitted/`` where grading does not look for it.
+
+        Yields
+        ------
+        tuple of two str
+            The assignment it seems to belong to, or nothing, and a line that says what to do.
+        """
+        top = self.root / "submitted"
+        for path in sorted(top.glob("[!.]*")):
+            if path.is_dir() and path.name in STEMS:
+                yield path.name, f"submitted/{path.name} should be a student: submitted/STUDENT/{path.name}."
+            elif path.is_dir():
+                yield from (found for inner in sorted(path.glob("[!.]*")) if (found := self._misplaced(inner)))
+            elif _handed_in(path):
+                guess = closest(path.stem) or "ASSIGNMENT"
+                yield closest(path.stem), f"submitted/{path.name} {_remedy(path, f'submitted/STUDENT/{guess}')}."
+
+    def _misplaced(self, path: Path) -> tuple[str, str] | None:
+        """What is to be said of something in a student's folder."""
+        place, guess = path.relative_to(self.root), closest(path.stem)
+        wanted = place.parent / (guess or "ASSIGNMENT")
+        if not path.is_dir():
+            return (guess, f"{place} {_remedy(path, str(wanted))}.") if _handed_in(path) or path.name in STEMS else None
+        if path.name in STEMS:
+            return None
+        for stem in STEMS:
+            if (path / stem).is_dir():
+                return stem, f"{place / stem} is a folder too deep; move it to {place.parent / stem}."
+        if not any(map(_handed_in, path.rglob("*"))):
+            return None
+        question = f"did you mean {guess}?" if guess else f"there are {', '.join(STEMS)}."
+        return guess, f"{place} is no assignment; {question}"
 
     def assignments(self) -> list[str]:
         """The assignments in the grade book, in the order of the levels."""
         with self.gradebook() as book:
             known = {assignment.name for assignment in book.assignments}
         return [stem for stem in STEMS if stem in known and (self.exercises / stem / f"{stem}.ipynb").exists()]
+
+
+def closest(name: str) -> str:
+    """The assignment that somebody may have meant; nothing if there is none."""
+    digits = re.findall(r"\d+", name)
+    numbered = [stem for stem in STEMS if digits == re.findall(r"\d+", stem)]
+    return next(iter(get_close_matches(name.lower(), STEMS, 1) or numbered), "")
+
+
+def _handed_in(path: Path) -> bool:
+    """Tell whether a file may be somebody's work."""
+    return path.suffix.lower() in (".ipynb", *ARCHIVES) and not any(part.startswith(".") for part in path.parts[-2:])
+
+
+def _remedy(path: Path, folder: str) -> str:
+    if path.suffix.lower() in ARCHIVES:
+        return f"is an archive; unpack it into {folder}/"
+    return f"is a file where a folder should be; move it into {folder}/"
 
 
 @contextmanager

@@ -22,6 +22,8 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from grading.course import ARCHIVES
+
 LARGEST = 20_000_000  # bytes; an assignment with plots is a hundred times smaller
 
 
@@ -63,10 +65,13 @@ def find_notebook(folder: Path, name: str) -> tuple[Path, list[str]]:
     elif len(notebooks) == 1:
         path = notebooks[0]
         others.remove(path)
-        notes = [f"“{path.name}” was taken for {wanted}; keep the name next time."]
+        deep = "" if path.parent == folder else f", and put it right into the folder {name}"
+        notes = [f"“{path.relative_to(folder)}” was taken for {wanted}; keep the name next time{deep}."]
     elif notebooks:
         names = ", ".join(f"“{path.name}”" for path in notebooks)
         raise Unreadable(f"There is no {wanted}, but several other notebooks ({names})", f"Hand in one as {wanted}")
+    elif archives := [path.name for path in others if path.suffix.lower() in ARCHIVES]:
+        raise Unreadable(f"“{archives[0]}” is an archive", "Unpack it and hand in the notebook itself")
     else:
         raise Unreadable(f"There is no {wanted} in the folder", "Hand it in again")
     if path.is_symlink() or not path.is_file():

@@ -23,7 +23,7 @@ from traitlets import Bool, Int
 from grading.gradebook import Sheet
 from grading.judge import Service
 from grading.mend import digests, is_test, mend
-from grading.sandbox import Limits
+from grading.sandbox import Limits, hidden
 from grading.wire import WireError
 
 
@@ -66,6 +66,7 @@ class Run(NbGraderPreprocessor):
         """
         if self.trust_submissions:
             return RunTrusted(parent=self.parent, timeout=self.timeout).preprocess(nb, resources)
+        hidden(Path(self.config.CourseDirectory.root))
         try:
             nb.metadata["grading"] = {"notes": judge_notebook(nb, service(self.limits))}
         except WireError:

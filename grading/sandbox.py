@@ -68,13 +68,15 @@ def command(descriptor: int) -> list[str]:
     Raises
     ------
     SandboxMissing
-        If this is not Linux or bubblewrap is not installed.
+        If this is not Linux, bubblewrap is not installed, or notebooks could read the course.
     """
     bwrap = shutil.which("bwrap")
     if sys.platform != "linux" or bwrap is None:
         raise SandboxMissing(
             "Submissions are graded in a sandbox, which needs Linux and bubblewrap (apt install bubblewrap)."
         )
+    if (HERE.parent / "solutions").is_dir():
+        hidden(HERE.parent)
     arguments = [bwrap, "--die-with-parent", "--new-session", "--unshare-pid", "--unshare-net", "--unshare-ipc"]
     arguments += [
         "--unshare-uts",
@@ -116,6 +118,22 @@ def command(descriptor: int) -> list[str]:
         ]
         return [*arguments, "--", *drop, "--", *python]
     return [*arguments, "--unshare-user", "--", *python]
+
+
+def hidden(folder: Path) -> None:
+    """Make sure that notebooks cannot read a folder.
+
+    Raises
+    ------
+    SandboxMissing
+        If it lies where the interpreter and its packages are, which they must be able to read.
+    """
+    for path in readable():
+        if path.resolve() in (folder.resolve(), *folder.resolve().parents):
+            raise SandboxMissing(
+                f"Submissions could read {folder}, since they must read {path}, where Python and its packages are. "
+                "Move one of the two: `make setup` makes an environment that does not hold the course."
+            )
 
 
 def readable() -> list[Path]:
