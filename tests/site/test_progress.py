@@ -286,7 +286,7 @@ def test_is_accessible_in_every_state(open_page, theme, width):
 def test_the_first_screen_says_it_all(open_page):
     page = open_page(INDEX, width=1280)
     page.set_viewport_size({"width": 1280, "height": 800})
-    for part in (".landing", ".ways", ".nl-panels"):
+    for part in (".landing", ".ways", ".nl-live"):
         place = page.locator(part).first.bounding_box()
         assert place["y"] + place["height"] <= 800
     ways = page.locator(".ways a").evaluate_all("(all) => all.map((link) => link.href.split('/').pop())")
