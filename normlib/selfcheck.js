@@ -253,6 +253,11 @@ function render({ model, el }) {
     show(0);
     more.focus();
   };
+  form.onkeydown = (event) => {
+    if (event.key !== "Enter" || event.isComposing || !event.target.matches("input")) return;
+    event.preventDefault(); // JupyterLab would stop the browser from submitting, so it is done here
+    form.requestSubmit();
+  };
   form.onsubmit = (event) => {
     event.preventDefault();
     const fields = sheets[shown];
