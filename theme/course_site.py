@@ -24,6 +24,8 @@ from sphinx.errors import ExtensionError
 from sphinx.writers.html5 import HTML5Translator
 from sphinxcontrib import katex
 
+from normlib.figures import COLORS, SYMBOLS
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # npm packages that the site serves parts of, with their exact versions. KaTeX's style must fit the KaTeX that renders.
@@ -36,6 +38,10 @@ PACKAGES = {
 FIRST_FONTS = ["source-serif-4-latin-wght-normal", "source-sans-3-latin-wght-normal"]
 ITALIC = "source-serif-4-latin-wght-italic"
 
+
+# A quantity's sign in a formula that is set.
+LETTERS = {sign: name for name, sign in SYMBOLS.items() if name != "x_hat"}  # x̂ is an x under an accent
+LETTER = re.compile(rf'(<span class="mord mathnormal)"([^>]*)>([{"".join(LETTERS)}])<')
 
 SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
 <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
@@ -96,12 +102,20 @@ def page_context(app: Sphinx, pagename: str, template: str, context: dict[str, A
     }
     if doctree is None:
         return
+    context["body"] = polish(context["body"])
     NbMetadataCollector.get_js_files(app.env, pagename).pop("ipywidgets_state", None)  # nothing on the page reads it
     source = Path(app.env.doc2path(pagename))
     notebook = Path(app.outdir) / "_sources" / f"{pagename}.ipynb"
     notebook.parent.mkdir(parents=True, exist_ok=True)
     notebook.write_text(as_notebook(source.read_text(encoding="utf-8")), encoding="utf-8")
     context["ipynb_source"] = f"{pagename}.ipynb"
+
+
+def polish(body: str) -> str:
+    """Mark the course's quantities in formulas, and mend what the theme's parts write that no setting changes."""
+    body = LETTER.sub(lambda found: f'{found[1]} q-{LETTERS[found[3]]}"{found[2]}>{found[3]}<', body)
+    body = body.replace('<th class="head"><p></p></th>', "<td></td>")  # a corner of a table is no heading
+    return re.sub(r'(<span class="caption-number">Exercise [\d.]+) (</span>) \((.*?)\)</p>', r"\1\2 \3</p>", body)
 
 
 def describe(doctree: nodes.document | None, length: int = 160) -> str:
@@ -153,7 +167,8 @@ def fold(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     for box in list(doctree.findall(lambda node: isinstance(node, nodes.Element) and "dropdown" in node["classes"])):
         title, *body = box.children
         classes = [name for name in box["classes"] if name not in ("admonition", "dropdown", "toggle")]
-        summary = Summary("", nodes.Text(title.astext()))
+        text = re.sub(r"(Solution to) Exercise ([\d.]+).*", r"\1 exercise \2", title.astext())
+        summary = Summary("", nodes.Text(text))
         box.replace_self(Details("", summary, nodes.container("", *body), ids=box["ids"], classes=["fold", *classes]))
 
 
@@ -167,6 +182,11 @@ def depart_details(writer: HTML5Translator, node: nodes.Element) -> None:
     writer.body.append(f"</{type(node).__name__.lower()}>\n")
 
 
+def on_paper(color: str) -> str:
+    """Give a quantity's colour for letters, which need more contrast than areas: darker on light, lighter on dark."""
+    return f"light-dark(color-mix(in oklab,{color} 78%,#000),color-mix(in oklab,{color} 62%,#fff))"
+
+
 def finish(app: Sphinx, exception: Exception | None) -> None:
     """Pack what pages load, draw the picture for previews, and list the pages where the site's address is known."""
     if exception is not None:
@@ -175,8 +195,10 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     static = out / "_static"
     for path in [*static.rglob("*.map"), *static.rglob("*.html")]:
         path.unlink()
-    own = ([name for name, _ in files] for files in (app.config.html_css_files, app.config.html_js_files))
-    pack(static, sorted(out.rglob("*.html")), *own)
+    styles, scripts = ([name for name, _ in files] for files in (app.config.html_css_files, app.config.html_js_files))
+    colors = "".join(f"--course-{name}:{on_paper(color)};" for name, color in COLORS.items())
+    (static / "colors.css").write_text(f":root{{{colors}}}")
+    pack(static, sorted(out.rglob("*.html")), ["colors.css", *styles], scripts)
     social.draw(static / "social.png")
     search = static / "searchtools.js"  # keeps formulas out of search results
     search.write_text(search.read_text().replace('".headerlink"', '".headerlink", ".katex"'))

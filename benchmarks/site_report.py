@@ -110,8 +110,8 @@ def visit(browser: Browser, url: str, name: str, *, slow: bool = True, width: in
         if slow:
             devtools.send("Network.emulateNetworkConditions", LINK)
             devtools.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
-        page.goto(f"{url}/{name}.html", wait_until="networkidle")
-        paint = page.evaluate(PAINT) or float("nan")
+        page.goto(f"{url}/{name}.html", wait_until="networkidle", timeout=120_000)
+        paint = page.wait_for_function(PAINT).json_value()
         shift = page.evaluate("window.shift")
     finally:
         context.close()
