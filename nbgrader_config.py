@@ -42,5 +42,5 @@ c.GenerateFeedback.exporter_class = "grading.feedback.Page"
 c.GenerateFeedback.preprocessors = ["nbgrader.preprocessors.GetGrades", "grading.feedback.Conceal"]
 
 # Formgrader stands beside Jupyter in your browser: a script in a student's notebook must not run there
-c.HTMLExporter.preprocessors = ["grading.viewing.CleanOutputs"]
+c.HTMLExporter.preprocessors = ["grading.viewing.CleanOutputs", "grading.viewing.Rubrics"]
 c.HTMLExporter.filters = {"markdown2html": "grading.viewing.markdown2html"}

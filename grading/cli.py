@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 from distributed.deploy.spec import close_clusters
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -261,15 +262,22 @@ def summary(rows: list[dict[str, Any]]) -> str:
 
 
 def show(course: Course, reports: list[Report]) -> None:
-    """Print one assignment: the summary, and a line for everybody who is not simply graded."""
+    """Print one assignment: the summary, and a line for everybody who is not simply graded, the urgent ones first."""
     rows = rows_of(course, reports)
     if not (title := summary(rows)):
         return
-    table = Table("student", "score", "", title=title, title_justify="left", box=None)
-    for one in rows:
-        if one["outcome"] not in ("graded", "missing"):
-            table.add_row(one["student"], f"{one['score']:g}", one["line"])
-    console.print(table if table.rows else title)
+    console.print(title)
+    special = [one for one in rows if one["outcome"] not in ("graded", "missing")]
+    special.sort(key=lambda one: not one["attention"])
+    if console.is_terminal:
+        table = Table("student", "score", "", "", box=None)
+        for one in special:
+            table.add_row(escape(one["student"]), f"{one['score']:g}", one["outcome"], escape(one["line"]))
+        if special:
+            console.print(table)
+        return
+    for one in special:  # for other programs, one line each
+        print(one["student"], f"{one['score']:g}", one["outcome"], one["line"], sep="\t")
 
 
 if __name__ == "__main__":

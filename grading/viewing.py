@@ -5,11 +5,15 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import nbformat
 import nh3
 from jinja2 import pass_context
 from nbconvert.exporters import HTMLExporter
 from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell
+
+from grading.course import HERE
 
 SHOWN = ("text/plain", "image/png", "image/jpeg")
 TAGS = nh3.ALLOWED_TAGS - {"area", "map"}
@@ -40,6 +44,27 @@ class CleanOutputs(Preprocessor):
                 data |= {kind: sanitize("".join(output.data[kind])) for kind in ("text/html",) if kind in output.data}
                 output.data, output.metadata = NotebookNode(data), NotebookNode()
         return cell, resources
+
+
+class Rubrics(Preprocessor):
+    """Put under each answer in words what the solution says of it, for the person who grades, and for nobody else."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """Add the solution's text to a page of formgrader; a student's page is made without a `submission_id`."""
+        if "submission_id" not in resources:
+            return nb, resources
+        name = resources["assignment_id"]
+        path = HERE / "solutions" / name / f"{name}.ipynb"  # `grade release` has made it
+        solved = {cell["id"]: cell.source for cell in nbformat.read(path, 4).cells} if path.exists() else {}
+        cells = []
+        for cell in nb.cells:
+            cells.append(cell)
+            mark = cell.metadata.get("nbgrader", {})
+            if cell.cell_type == "markdown" and mark.get("grade") and mark.grade_id in solved:
+                lines = ["**The solution**", "", *solved[mark.grade_id].splitlines()]
+                quoted = [f"> {line}" for line in lines if not line.startswith("### ")]
+                cells.append(new_markdown_cell("\n".join(quoted), id=f"rubric-{len(cells)}"))
+        return NotebookNode(nb, cells=cells), resources
 
 
 @cache

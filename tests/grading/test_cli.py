@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from grading import cli, run, sandbox
@@ -200,6 +201,19 @@ def test_an_assignment_that_nobody_handed_in_does_not_count(points):
 def test_the_command_names_both_tables(points):
     done = CliRunner().invoke(cli.app, ["export", "--course", str(points.root)])
     assert done.stdout.split() == [str(points.root / "grades.csv"), str(points.root / "totals.csv")]
+
+
+def test_who_needs_attention_comes_first_and_has_one_line(points, monkeypatch):
+    long = "“a [red] file” " + "was taken " * 30
+    run.save(points, run.Report("ada", L2, "mended", long))
+    run.save(points, run.Report("bo", L2, "unreadable", "It is empty."))
+    done = CliRunner().invoke(cli.app, ["status", L2, "--course", str(points.root)])
+    title, *lines = done.stdout.splitlines()
+    assert title == f"{L2}: 2 handed in, mean 13.5 of 25, 1 to grade by hand, 1 to look at"
+    assert lines == ["bo\t7\tunreadable\tIt is empty.", f"ada\t20\tmended\t{long}"]
+    monkeypatch.setattr(cli, "console", Console(force_terminal=True, width=100, color_system=None))
+    table = CliRunner().invoke(cli.app, ["status", L2, "--course", str(points.root)]).stdout
+    assert table.index("unreadable") < table.index("[red]")
 
 
 # Where it refuses

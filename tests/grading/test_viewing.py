@@ -7,8 +7,11 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from nbgrader.server_extensions.formgrader import handlers
 from traitlets.config import PyFileConfigLoader
 
-from grading.course import HERE
+from grading.course import HERE, STEMS
+from grading.release import author
+from grading.viewing import Rubrics
 
+L1 = STEMS[0]
 EVIL = "<script>pwned()</script><img src=x onerror=pwned()>"
 KINDS = ("text/html", "image/svg+xml", "text/markdown", "text/latex", "application/javascript")
 
@@ -22,9 +25,9 @@ def exporter():
     return HTMLExporter(config=config)
 
 
-def shown(exporter, *cells):
+def shown(exporter, *cells, **more):
     names = ("assignment_id", "notebook_id", "submission_id", "base_url", "student", "last_name", "first_name")
-    resources = dict.fromkeys((*names, "notebook_path"), "x") | {"index": 0, "total": 1}
+    resources = dict.fromkeys((*names, "notebook_path"), "x") | {"index": 0, "total": 1} | more
     html, _ = exporter.from_notebook_node(new_notebook(cells=list(cells)), resources=resources)
     return BeautifulSoup(html, "html.parser")
 
@@ -61,3 +64,37 @@ def test_what_is_harmless_is_shown(exporter):
     assert page.find("strong", string="strong")
     assert page.find("img", src="data:image/png;base64,AAAA")
     assert "$a<b$" in page.get_text()
+
+
+@pytest.fixture
+def in_words():
+    """An answer in words, as a student has it, and a text in its solution's rubric."""
+    author(HERE / "solutions" / L1 / f"{L1}.md")
+    cell = new_markdown_cell("because of the row", id="ex-1-1-reason")
+    cell.metadata.nbgrader = {
+        "grade": True,
+        "solution": True,
+        "grade_id": "ex-1-1-reason",
+        "points": 2,
+        "locked": False,
+    }
+    return cell, "No point for “both change, since the batch changed”"
+
+
+def test_the_rubric_stands_under_the_answer(exporter, in_words):
+    cell, rubric = in_words
+    text = shown(exporter, cell, new_markdown_cell("the next"), assignment_id=L1).get_text()
+    assert text.index("because of the row") < text.index("The solution") < text.index(rubric) < text.index("the next")
+    assert "BEGIN SOLUTION" not in text
+
+
+def test_a_page_for_the_student_has_no_rubric(exporter, in_words):
+    notebook = new_notebook(cells=[in_words[0]])
+    student, _ = Rubrics().preprocess(notebook, {"nbgrader": {"assignment": L1}, "assignment_id": L1})
+    assert student == notebook
+    grader, _ = Rubrics().preprocess(notebook, {"submission_id": "x", "assignment_id": L1})
+    assert in_words[1] in str(grader)
+
+
+def test_an_assignment_without_a_solution_is_shown_all_the_same(exporter, in_words):
+    assert "because of the row" in shown(exporter, in_words[0], assignment_id="another").get_text()
