@@ -31,7 +31,7 @@ export function bars(color, count, role = "img") {
   const picture = svg("svg", { height: HEIGHT, role }, marks, zero, ...groups);
   function draw(values, most, width, left = 0, right = 0) {
     const step = (width - left - right) / count;
-    const digits = [4, 3, 2].find((n) => values.every((v) => number(v, n).length * 5.8 < step)) ?? 2;
+    const digits = [4, 3, 2].find((n) => values.every((v) => number(v, n).length * 6.6 < step)) ?? 2;
     set(picture, { viewBox: `0 0 ${width} ${HEIGHT}` });
     set(zero, { x1: left, x2: width - right });
     values.forEach((v, j) => {

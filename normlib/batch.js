@@ -60,7 +60,7 @@ function render({ model, el }) {
 
   function drawPanel({ zero, pairs, picture }, name, modes, most, width) {
     const step = width / H;
-    const decimals = Math.max(0, Math.min(3, Math.floor((step * 0.46) / 5.8) - 3)); // as many as there is room for
+    const decimals = Math.max(0, Math.min(3, Math.floor((step * 0.46) / 6.6) - 3)); // as many as there is room for
     set(picture, { viewBox: `0 0 ${width} ${HEIGHT}`, "aria-label": `${name}: training ${list(modes[0])}, inference ${list(modes[1])}` });
     set(zero, { x2: width });
     pairs.forEach((pair, j) => pair.forEach(([bar, label], k) => {

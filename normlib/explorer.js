@@ -80,7 +80,7 @@ function render({ model, el }) {
     const step = width / groups.length;
     const d = groups.map(({ lastChild: label }, j) => {
       const at = ZERO - Math.max(-1.3, Math.min(1.3, heights[j] / scale)) * REACH;
-      const gap = Math.abs(label.getAttribute("y") - 4 - at) < 9 ? Math.min(step / 2, label.textContent.length * 3 + 3) : 0;
+      const gap = Math.abs(label.getAttribute("y") - 4 - at) < 9 ? Math.min(step / 2, label.textContent.length * 3.5 + 3) : 0;
       return `M${j * step} ${at}h${step / 2 - gap}m${2 * gap} 0H${(j + 1) * step}`;
     });
     marks.append(svg("path", { d: d.join(""), stroke, "stroke-width": 1.6, "stroke-dasharray": "4 3" }));

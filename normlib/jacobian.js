@@ -62,7 +62,7 @@ function render({ model, el }) {
     const middle = (i) => TOP + (i + 0.5) * ROW;
     // four digits of the largest entry, or as many as there is room for
     const enough = 3 - Math.floor(Math.log10(most)) || 0;
-    const decimals = Math.max(0, Math.min(enough, Math.floor((step - 5) / 5.8) - 3));
+    const decimals = Math.max(0, Math.min(enough, Math.floor((step - 5) / 6.6) - 3));
     bars.draw(width, left, 2 * end);
     set(map, { viewBox: `0 0 ${width} ${TOP + H * ROW + 2}`, height: TOP + H * ROW + 2 });
     set(rule, { x1: width - 2 * end + 3, x2: width - 2 * end + 3, y1: TOP, y2: TOP + H * ROW });

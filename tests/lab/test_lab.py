@@ -1,119 +1,21 @@
-"""JupyterLab as students and instructors have it: their settings from nowhere, the course's from the environment."""
+"""JupyterLab as students and instructors use it: checks, Validate, authored notebooks, the formgrader."""
 
-import contextlib
 import os
 import re
 import shutil
-import subprocess
-import sys
-import threading
-import time
-import urllib.request
-from pathlib import Path
 
 import pytest
+from jupyter_lab import answer, cell, run, serve
 
 from grading.validating import PASSED
 
 pytestmark = pytest.mark.browser
 
-ROOT = Path(__file__).parent.parent.parent
 STEM = "level-2-application"
 ANSWER = {  # by hand
     False: "mean = 5\nvariance = 20 / 3\nstandardized = None",
     True: "mean = 5\nvariance = 5\nstandardized = [-1.3416, -0.4472, 0.4472, 1.3416]",
 }
-
-
-@contextlib.contextmanager
-def serve(folder, settings):
-    """Run `jupyter lab` in a folder, with nobody's settings, and give its address."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "IPYTHON"))}
-    environment |= {"HOME": str(settings), "PATH": f"{Path(sys.executable).parent}:{environment['PATH']}"}
-    options = ["--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"]
-    command = ["jupyter", "lab", *options, "--IdentityProvider.token=secret"]
-    with subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True) as server:
-        said = []
-        try:
-            for line in server.stderr:
-                said.append(line)
-                if found := re.search(r"(http://127\.0\.0\.1:\d+)/lab", line):
-                    threading.Thread(target=server.stderr.read, daemon=True).start()  # or the server would wait
-                    _wait_for(found[1])
-                    yield found[1]
-                    return
-            pytest.fail("JupyterLab did not start:\n" + "".join(said[-20:]), pytrace=False)
-        finally:
-            server.terminate()
-
-
-def _wait_for(address):
-    """Jupyter says where it is a moment before it listens there."""
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            return urllib.request.urlopen(f"{address}/api").close()
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-
-
-@pytest.fixture(scope="module")
-def course(tmp_path_factory):
-    """A copy of what an instructor has, and nothing else."""
-    course = tmp_path_factory.mktemp("home") / "course"
-    for folder in ("exercises", "solutions"):
-        shutil.copytree(ROOT / folder, course / folder)
-    for name in ("nbgrader_config.py", "pyproject.toml"):
-        shutil.copy(ROOT / name, course / name)
-    return course
-
-
-@pytest.fixture(scope="module")
-def lab(course, tmp_path_factory):
-    with serve(course, tmp_path_factory.mktemp("settings")) as address:
-        yield address
-
-
-@pytest.fixture
-def open_lab(browser):
-    """Open a path in JupyterLab; whatever it complains about, or asks of other hosts, fails the test."""
-    context = browser.new_context(viewport={"width": 1300, "height": 2400})  # JupyterLab draws only cells in sight
-    page, complaints = context.new_page(), []
-    page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("response", lambda reply: reply.status >= 400 and complaints.append(f"{reply.status}: {reply.url}"))
-    page.on(
-        "request", lambda request: re.match(r"\w+://(?!127\.0\.0\.1:)", request.url) and complaints.append(request.url)
-    )
-
-    def open_lab(address, path):
-        page.goto(f"{address}/lab/tree/{path}?token=secret&reset")  # what another test had open stays closed
-        if path.endswith(".ipynb"):
-            page.get_by_text("| Idle").wait_for()  # a cell that is run earlier is not run
-        return page
-
-    yield open_lab
-    context.close()
-    assert complaints == []
-
-
-def cell(page, text):
-    return page.locator(".jp-Notebook .jp-Cell", has_text=text).first
-
-
-def run(page, text):
-    cell(page, text).locator(".cm-content").click()
-    page.keyboard.press("Control+Enter")
-
-
-def answer(page, text, source):
-    """Type an answer over the cell that contains a text, and run it."""
-    cell(page, text).locator(".cm-content").click()
-    page.keyboard.press("Control+a")
-    page.keyboard.insert_text(source)
-    page.keyboard.press("Control+Enter")
 
 
 def validate(page):

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from figure import Figure
+from figure import Figure, on_page
 from pages import PAGES
 
 from normlib import batch_norm, layer_norm, rms_norm
@@ -51,7 +51,7 @@ class Bars(Figure):
     """The explorer on the front page, with the state that its controls should have brought about."""
 
     def __init__(self, page):
-        super().__init__(page, "explorer")
+        super().__init__(page, on_page(page, "explorer"))
         self.state = json.loads(self.box.get_attribute("data-state"))
 
     def shown(self, panel):

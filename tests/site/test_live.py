@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import traitlets
-from figure import Figure
+from figure import Figure, contrast, on_page, unreadable
 
 from normlib import batch_norm, layer_norm, standardize, standardize_jacobian
 from normlib.widgets import BatchSize, Circle, Jacobian, source
@@ -80,7 +80,7 @@ def test_a_constant_row_has_no_direction(run_module):
 
 class OnCircle(Figure):
     def __init__(self, page):
-        super().__init__(page, "circle")
+        super().__init__(page, on_page(page, "circle"))
         self.handle = self.box.get_by_role("slider", name="x − μ")
         self.point = self.box.get_by_role("slider", name="x, its mean")
         self.plane = self.box.locator("svg").nth(1)
@@ -275,7 +275,7 @@ def test_gradient_lies_along_the_circle_and_ends_at_the_bound(circle):
 
 class HeatMap(Figure):
     def __init__(self, page, index=1):
-        super().__init__(page, "jacobian", index)
+        super().__init__(page, on_page(page, "jacobian", index))
 
     def agrees(self):
         x, shown = self.row(), self.values("svg[role=img] text[data-value]")
@@ -334,7 +334,7 @@ def test_a_constant_row_has_no_jacobian(open_page):
 
 class Batch(Figure):
     def __init__(self, page):
-        super().__init__(page, "batchsize")
+        super().__init__(page, on_page(page, "batchsize"))
         self.state = json.loads(self.box.get_attribute("data-state"))
 
     def outputs(self, panel):
@@ -419,7 +419,8 @@ FIGURES = [(INDEX, "explorer"), *PLACES]
 @pytest.mark.browser
 @pytest.mark.parametrize(("path", "name"), FIGURES)
 def test_keyboard_alone_reaches_every_control_and_shows_where_it_is(open_page, path, name):
-    figure = Figure(open_page(path), name)
+    page = open_page(path)
+    figure = Figure(page, on_page(page, name))
     reached, hidden = figure.tab_through()
     assert reached == figure.controls() > 5
     assert hidden == []
@@ -428,7 +429,8 @@ def test_keyboard_alone_reaches_every_control_and_shows_where_it_is(open_page, p
 @pytest.mark.browser
 @pytest.mark.parametrize(("path", "name"), FIGURES)
 def test_every_button_says_something_when_pressed_by_keyboard(open_page, path, name):
-    figure = Figure(open_page(path), name)
+    page = open_page(path)
+    figure = Figure(page, on_page(page, name))
     for button in figure.box.get_by_role("button").all():
         if button.text_content() != "reset":
             figure.press("reset")
@@ -450,43 +452,9 @@ def test_live_figures_are_accessible_and_readable(open_page, path, theme, width)
     found = axe.run(page, context=".nl-live", options={"runOnly": tags}).response
     assert len(found["passes"]) > 10
     assert [(violation["id"], violation["nodes"][0]["html"][:200]) for violation in found["violations"]] == []
-    assert [text for text in page.evaluate(DRAWN) if contrast(*text[1:]) < 4.5] == []
+    assert page.locator(".nl-live text").count() > 10
+    assert unreadable(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-# The text in the pictures, with its colour and what it stands on, both over the paper. Axe does not look into SVG.
-DRAWN = """() => {
-  const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
-  const paint = (...layers) => {
-    for (const [color, opacity] of layers) {
-      canvas.globalAlpha = opacity;
-      canvas.fillStyle = color;
-      canvas.fillRect(0, 0, 1, 1);
-    }
-    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
-  };
-  return [...document.querySelectorAll(".nl-live text")].filter((text) => text.textContent).map((text) => {
-    const style = getComputedStyle(text);
-    const paper = [getComputedStyle(document.body).backgroundColor, 1];
-    const under = [paper];
-    if (text.matches(".nl-cell")) {
-      const cell = getComputedStyle(text.previousSibling);
-      under.push([cell.fill, cell.fillOpacity * cell.opacity]);
-    }
-    return [text.textContent, paint(...under, [style.fill, style.fillOpacity * style.opacity]), paint(...under)];
-  });
-}"""
-
-
-def contrast(*colors):
-    """The ratio of WCAG 2.1."""
-
-    def luminance(color):
-        linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in np.array(color) / 255]
-        return np.dot(linear, [0.2126, 0.7152, 0.0722])
-
-    low, high = sorted(luminance(color) for color in colors)
-    return (high + 0.05) / (low + 0.05)
 
 
 def test_contrast_is_measured_as_wcag_does():

@@ -1,4 +1,4 @@
-"""A live figure of a page: what it shows, and hands to move it with."""
+"""A live figure, on a page or in JupyterLab: what it shows, hands to move it with, and eyes."""
 
 import numpy as np
 
@@ -10,15 +10,20 @@ FOCUS_SHOWS = """() => {
 }"""
 
 
-class Figure:
-    """A live figure, unfolded and in sight."""
+def on_page(page, name, index=0):
+    """Where one of the live figures of a page is, unfolded."""
+    page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
+    return page.locator(f".normlib-{name}").nth(index)
 
-    def __init__(self, page, name, index=0):
+
+class Figure:
+    """A live figure that stands in a part of a page."""
+
+    def __init__(self, page, box):
         self.page = page
-        page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
-        self.box = page.locator(f".normlib-{name}").nth(index)
-        self.box.locator(".nl-live").wait_for()
-        self.box.scroll_into_view_if_needed()
+        self.box = box
+        box.locator(".nl-live").wait_for()
+        box.scroll_into_view_if_needed()
 
     def values(self, selector):
         """The numbers that the parts stand for, in full precision."""
@@ -110,3 +115,44 @@ class Figure:
             if not self.page.evaluate(FOCUS_SHOWS):
                 hidden.append(self.page.evaluate("document.activeElement.outerHTML.slice(0, 200)"))
         return count, hidden
+
+
+# The text in the pictures, with its colour and what it stands on. Axe does not look into SVG.
+DRAWN = """() => {
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  const paint = (...layers) => {
+    for (const [color, opacity] of layers) {
+      canvas.globalAlpha = opacity;
+      canvas.fillStyle = color;
+      canvas.fillRect(0, 0, 1, 1);
+    }
+    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  return [...document.querySelectorAll(".nl-live text")].filter((text) => text.textContent).map((text) => {
+    const style = getComputedStyle(text);
+    let paper = text;
+    while (getComputedStyle(paper).backgroundColor === "rgba(0, 0, 0, 0)") paper = paper.parentElement;
+    const under = [[getComputedStyle(paper).backgroundColor, 1]];
+    if (text.matches(".nl-cell")) {
+      const cell = getComputedStyle(text.previousSibling);
+      under.push([cell.fill, cell.fillOpacity * cell.opacity]);
+    }
+    return [text.textContent, paint(...under, [style.fill, style.fillOpacity * style.opacity]), paint(...under)];
+  });
+}"""
+
+
+def contrast(*colors):
+    """The ratio of WCAG 2.1."""
+
+    def luminance(color):
+        linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in np.array(color) / 255]
+        return np.dot(linear, [0.2126, 0.7152, 0.0722])
+
+    low, high = sorted(luminance(color) for color in colors)
+    return (high + 0.05) / (low + 0.05)
+
+
+def unreadable(page):
+    """The texts in live figures that stand out less than WCAG's AA asks for."""
+    return [text for text, *colors in page.evaluate(DRAWN) if contrast(*colors) < 4.5]
