@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 import io
+import logging
 import re
 import shutil
 import subprocess
@@ -52,6 +53,7 @@ INLINE = 4000  # bytes: a font up to this size costs less inside the style sheet
 AT_ONCE = {"KaTeX_Main-Regular", "KaTeX_Math-Italic"}  # on nearly every page: inside it, so that no formula moves
 ASCII = {chr(code) for code in range(32, 127)}
 WEIGHTS = (400, 700)  # all that course.css asks for
+logging.getLogger("fontTools").setLevel(logging.WARNING)  # it would report each step
 
 
 def pack(static: Path, pages: Iterable[Path], styles: Iterable[str], scripts: Iterable[str]) -> None:
@@ -64,10 +66,11 @@ def pack(static: Path, pages: Iterable[Path], styles: Iterable[str], scripts: It
     pages : iterable of Path
         All HTML pages. Rules for classes and ids that stand nowhere on them or in the script are left out.
     styles, scripts : iterable of str
-        The site's own files in it, which come after the theme's.
+        The site's own files in it; its styles come after the theme's, its scripts before.
     """
     texts = {page: page.read_text(encoding="utf-8") for page in pages}
-    script = ";\n".join((static / name).read_text(encoding="utf-8") for name in [*SCRIPTS, *scripts])
+    # Ours first: where storage is switched off, the theme's script raises, and nothing after it would run.
+    script = ";\n".join((static / name).read_text(encoding="utf-8") for name in [*scripts, *SCRIPTS])
     everything = "\n".join(texts.values())
     words = set(re.findall(r"[\w-]+", everything + script))
     plain = {word for word in words if not ICON.fullmatch(word)}
