@@ -16,7 +16,7 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from decimal import Decimal
 from typing import Any
 
@@ -210,7 +210,7 @@ class _Encoder:
                 array = np.ascontiguousarray(array).reshape(array.shape)
                 kind = "array" if isinstance(value, np.ndarray) else "scalar"
                 return {"t": kind, "d": array.dtype.str, "s": list(array.shape), "v": array.tobytes()}
-            if array.dtype.kind == "O":
+            if array.dtype.kind in "OU":
                 return self.encode(array.tolist(), depth + 1)
         for base in PLAIN:  # subclasses, such as IntEnum or a named tuple
             if isinstance(value, base):
@@ -220,6 +220,8 @@ class _Encoder:
             with contextlib.suppress(_NotInTree):
                 return {"t": "sympy", "v": self._tree(value, depth)}
             return self.remember(value)
+        if isinstance(value, Set):  # such as the keys of a dict
+            return self.encode(set(value), depth + 1)
         with contextlib.suppress(Exception):  # what it takes to read it is the student's code
             if isinstance(value, numbers.Real | Decimal):
                 return float(value)

@@ -91,6 +91,16 @@ def _turn(**switches: Any) -> Any:
     return path
 
 
+def _mixed(mean_axis: int | None, variance_axis: int | None) -> Any:
+    """A layer_norm(x, gamma, beta, eps) whose mean and variance are taken over different axes."""
+
+    def path(x: Any, gamma: Any = 1.0, beta: Any = 0.0, eps: float = 0.0) -> np.ndarray:
+        mean = np.mean(x, axis=mean_axis, keepdims=True)
+        return gamma * (x - mean) / np.sqrt(np.var(x, axis=variance_axis, keepdims=True) + eps) + beta
+
+    return path
+
+
 def _integers_kept(path: Any) -> Any:
     """A path whose result is cut to the integers of its input."""
 
@@ -108,6 +118,9 @@ def _rounding(path: Any) -> tuple:
 # What can go wrong in a function that standardizes, whatever else it does
 FUNCTION_TURNS: dict[str, Any] = {
     **{name: _turn(**switches) for name, switches in TURNS.items()},
+    "wrong-axis": (_turn(axis=0), _mixed(0, -1), _mixed(-1, 0)),
+    "whole-array": (_turn(axis=None), _mixed(None, -1), _mixed(-1, None)),
+    "variance-not-centered": _turn(spread="rms"),
     "sum-of-squares": lambda x, gamma=1.0, beta=0.0, eps=0.0: gamma * _unit(x, eps) + beta,
     "sign-flipped": lambda x, gamma=1.0, beta=0.0, eps=0.0: recipe(-np.asarray(x), gamma, beta, eps),
     "integers-kept": _integers_kept(recipe),
@@ -211,6 +224,7 @@ LEVEL_1 = (
                     "axes-swapped": lambda X: X.mean(axis=0),
                     "whole-array": lambda X: X.mean(),
                     "sum-for-mean": lambda X: X.sum(axis=-1),
+                    "count-other-axis": lambda X: X.sum(axis=-1) / X.shape[0],
                 },
             ),
             Quantity(
@@ -221,6 +235,7 @@ LEVEL_1 = (
                     "layer-norm-instead": lambda X: X.mean(axis=-1),
                     "whole-array": lambda X: X.mean(),
                     "sum-for-mean": lambda X: X.sum(axis=0),
+                    "count-other-axis": lambda X: X.sum(axis=0) / X.shape[1],
                 },
             ),
         ),
@@ -267,7 +282,9 @@ LEVEL_1 = (
                 "the shape of γ for H = 768, a tuple",
                 lambda H: np.array([H]),
                 {
-                    "per-example": (lambda B, H: np.array([B, H]), lambda B: np.array([B])),
+                    "per-example": (
+                        *(lambda B, H: np.array([B, H]), lambda B: np.array([B]), lambda B: np.array([B, 1])),
+                    ),
                     "scalars": (lambda: np.array([1]), lambda: np.array([]), lambda: np.array(1)),
                     "matrix-parameters": lambda H: np.array([H, H]),
                     "not-one-axis": (
@@ -285,6 +302,7 @@ LEVEL_1 = (
                     "one-vector": lambda H: H,
                     "scalars": lambda: 2,
                     "x-hat-learned": lambda H: 3 * H,
+                    "eps-learned": lambda H: 2 * H + 1,
                     "per-example": lambda H, B: 2 * H * B,
                     "matrix-parameters": (lambda H: 2 * H * H, lambda H: H * H),
                 },
@@ -298,6 +316,7 @@ LEVEL_1 = (
                     "one-vector": lambda H: H,
                     "scalars": lambda H: 2,
                     "x-hat-learned": lambda H: 3 * H,
+                    "eps-learned": lambda H: 2 * H + 1,
                     "matrix-parameters": (lambda H: 2 * H * H, lambda H: H * H),
                 },
                 calls=lambda rng: [(768,), (int(rng.integers(5, 900)),), (int(rng.integers(1000, 9000)),)],
@@ -442,7 +461,7 @@ LEVEL_2 = (
                     "ddof-1": lambda x: x.var(ddof=1),
                     "std-for-variance": lambda x: x.std(),
                     "sum-of-squares": lambda x: np.sum((x - x.mean()) ** 2),
-                    "no-centering": lambda x: np.mean(x**2),
+                    "variance-not-centered": lambda x: np.mean(x**2),
                     "mean-absolute-deviation": lambda x: np.mean(np.abs(x - x.mean())),
                 },
             ),
@@ -571,7 +590,10 @@ LEVEL_2 = (
                             *("gamma-beta-swapped", "shift-before-stretch"),
                         )
                     },
-                    "constant-kept": lambda x, gamma, beta, eps: gamma * x + beta,
+                    "constant-kept": (
+                        lambda x, gamma, beta, eps: gamma * x + beta,
+                        lambda x, gamma, beta, eps: x,
+                    ),
                 },
                 calls=_constant_calls,
                 own=True,
@@ -674,8 +696,11 @@ def _batch_norm_with(  # noqa: ANN202
         momentum, eps = {"momentum": momentum, "eps": eps, **(fixed or {})}.values()
         old_mean, old_var = running
         mean, var = x.mean(axis, keepdims=True), x.var(axis, ddof=min(ddof, x.shape[axis] - 1), keepdims=True)
-        from_batch = {"right": training, "batch": True, "running": False}[use]
-        m, v = (mean, var) if from_batch else (old_mean, old_var)
+        # which of (mean, variance) come from the batch
+        from_batch = {"right": (training, training), "batch": (True, True), "running": (False, False)}
+        from_batch |= {"batch mean": (True, False), "batch variance": (False, True)}
+        m = mean if from_batch[use][0] else old_mean
+        v = var if from_batch[use][1] else old_var
         divisor = np.sqrt(v) + eps if outside else np.sqrt(v + eps) if root else v + eps
         if swap:
             gamma, beta = beta, gamma
@@ -699,6 +724,7 @@ BATCH_NORM_TURNS = {
     "variance-for-std": _batch_norm_with(root=False),
     "gamma-beta-swapped": _batch_norm_with(swap=True),
     "affine-missing": _batch_norm_with(affine=False),
+    "statistics-swapped": lambda *given: (_batch_norm(*given)[0], _batch_norm(*given)[1][::-1]),
 }
 
 BATCH = {
@@ -769,7 +795,7 @@ LEVEL_3 = (
                 "x̂ of a·x + b in its simplest form, in terms of x, mu, sigma",
                 _expression("(x - mu)/sigma"),
                 {
-                    "scale-kept": _expression("a*(x - mu)/sigma"),
+                    "scale-kept": (_expression("a*(x - mu)/sigma"), _expression("(x - mu)/(a*sigma)")),
                     "variance-for-std": _expression("(x - mu)/sigma**2"),
                     "shift-kept": _expression("(x - mu)/sigma + b"),
                     "sign-flipped": _expression("(mu - x)/sigma"),
@@ -782,6 +808,7 @@ LEVEL_3 = (
                 {
                     "sign-lost": lambda x: recipe(x),
                     "scale-kept": lambda x: -2 * recipe(x),
+                    "shift-kept": (lambda x: 100 - recipe(x), lambda x: 100 - 2 * recipe(x)),
                     "ddof-1": lambda x: -recipe(x, ddof=1),
                 },
             ),
@@ -843,6 +870,7 @@ LEVEL_3 = (
                 {
                     "variance-for-std": lambda x: x.var(),
                     "inverse-std": lambda x: 1 / x.std(),
+                    "sum-of-squares": lambda x: x.std() * np.sqrt(x.size),
                     "ddof-1": lambda x: x.std(ddof=1),
                     "affine-missing": lambda: 1.0,
                 },
@@ -930,6 +958,8 @@ LEVEL_3 = (
                     "affine-missing": lambda x: recipe(x),
                     "ddof-1": lambda x, gamma, beta: recipe(x, gamma, beta, ddof=1),
                     "gamma-beta-swapped": lambda x, gamma, beta: recipe(x, beta, gamma),
+                    "variance-for-std": lambda x, gamma, beta: recipe(x, gamma, beta, root=False),
+                    "rms-for-layer": lambda x, gamma, beta: recipe(x, gamma, beta, spread="rms", center=False),
                 },
             ),
             Quantity(
@@ -937,7 +967,9 @@ LEVEL_3 = (
                 "batch_norm(…) with training=False, the pair (y, (mean, var))",
                 _batch_norm,
                 {
-                    "batch-statistics-in-inference": _batch_norm_with(use="batch"),
+                    "batch-statistics-in-inference": tuple(
+                        _batch_norm_with(use=use) for use in ("batch", "batch mean", "batch variance")
+                    ),
                     "running-updated-in-inference": _batch_norm_with(update=True),
                     "layer-norm-instead": _batch_norm_with(use="batch", axis=1),
                     **BATCH_NORM_TURNS,
@@ -951,7 +983,9 @@ LEVEL_3 = (
                 "batch_norm(…) with training=True, the pair (y, (mean, var))",
                 _batch_norm,
                 {
-                    "running-in-training": _batch_norm_with(use="running"),
+                    "running-in-training": tuple(
+                        _batch_norm_with(use=use) for use in ("running", "batch mean", "batch variance")
+                    ),
                     "biased-running-variance": _batch_norm_with(run_ddof=0),
                     "momentum-reversed": _batch_norm_with(weight="old"),
                     "momentum-fixed": _batch_norm_with(fixed={"momentum": 0.1}),
@@ -1113,6 +1147,7 @@ LEVEL_4 = (
                     "ddof-1": lambda x, fx: recipe(x + fx, ddof=1),
                     "norm-each": lambda x, fx: recipe(x) + recipe(fx),
                     "rms-for-layer": lambda x, fx: recipe(x + fx, spread="rms", center=False),
+                    "no-centering": lambda x, fx: recipe(x + fx, center=False),
                 },
             ),
             Quantity(
@@ -1160,6 +1195,7 @@ LEVEL_4 = (
                     "gamma-beta-swapped": lambda x, mean, std: recipe(x, mean, std),
                     "ddof-1": lambda x, mean, std: recipe(x, std, mean, ddof=1),
                     "beta-missing": lambda x, std: recipe(x, std),
+                    "standardizing-missing": lambda x, mean, std: std * x + mean,
                 },
                 also=(lambda x, mean, std: recipe(x, -std, mean),),
             ),
@@ -1204,6 +1240,7 @@ JACOBIAN_WRONG = {
     "statistics-constant": lambda x: jacobian_without(x, mean=False, variance=False),
     "no-sigma": lambda x: jacobian_without(x, sigma=False),
     "ddof-1": lambda x: jacobian_without(x, ddof=1),
+    "variance-for-std": lambda x: jacobian_without(x) / x.std(),
     "diagonal-only": lambda x: np.diag(np.diag(jacobian_without(x))),
 }
 
@@ -1365,6 +1402,7 @@ LEVEL_5 = (
                     "no-variance-term": _expression("(1 - 1/H)/sigma"),
                     "statistics-constant": _expression("1/sigma"),
                     "no-sigma": _expression("(1 - 1/H) - (x1 - mu)**2/(H*sigma**2)"),
+                    "variance-for-std": _expression("((1 - 1/H) - (x1 - mu)**2/(H*sigma**2))/sigma**2"),
                 },
             ),
             Quantity(
@@ -1392,6 +1430,13 @@ LEVEL_5 = (
                     "integers-kept": _changed(
                         0, lambda dy, x, gamma, eps: backward_without(dy, x, gamma, eps)[0].astype(x.dtype)
                     ),
+                    "variance-for-std": _changed(
+                        0,
+                        lambda dy, x, gamma, eps: (
+                            backward_without(dy, x, gamma, eps)[0] / np.sqrt(x.var(-1, keepdims=True) + eps)
+                        ),
+                    ),
+                    "gradients-swapped": lambda *given: tuple(backward_without(*given)[i] for i in (0, 2, 1)),
                     "zero-gradient": _changed(0, lambda dy, x, gamma, eps: np.zeros_like(x)),
                     "gamma-ignored": _changed(
                         0, lambda dy, x, gamma, eps: backward_without(dy, x, np.ones_like(gamma), eps)[0]

@@ -9,8 +9,9 @@ import copy
 import html
 import inspect
 import numbers
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -596,12 +597,15 @@ def _require_finite(answer: Any, right: Any) -> None:
 
 
 def _names(answer: Any, says: str, like: frozenset[str]) -> frozenset[str]:
+    if isinstance(answer, np.ndarray):
+        answer = answer.tolist()
     if isinstance(answer, str):
         letters = answer.isalpha() and all(len(name) == 1 for name in like)
-        answer = list(answer) if letters else answer.split(",")
+        words = answer.strip().lower().replace("one feature", "one_feature")
+        answer = list(answer) if letters else re.split(r"[\s,;]+", words)
     if answer == {} and isinstance(answer, dict):
         raise Refused("type", "this is an empty dict. An empty set is written set().")
-    if not isinstance(answer, set | frozenset | list | tuple) or not all(isinstance(name, str) for name in answer):
+    if not isinstance(answer, Set | list | tuple) or not all(isinstance(name, str) for name in answer):
         raise Refused("type", f"this is {_kind(answer)}. Give {says}.")
     lowered = (name.strip().lower() for name in answer)
     return frozenset(ALIASES.get(name, name) for name in lowered)

@@ -37,7 +37,9 @@ MISCONCEPTIONS: dict[str, tuple[str, str]] = {
     "batch-norm-instead": ("You normalized down the columns, as BatchNorm does. LayerNorm only looks at the row itself.", "axis"),
     # the divisor and the spread
     "ddof-1": ("You divided by H − 1 (ddof=1), which estimates a population's variance. LayerNorm describes this very row: divide by H.", "divisor"),
+    "count-other-axis": ("You divided by the length of the other axis. A mean divides by how many numbers were added up.", "axis"),
     "count-off": ("You divided by H − 1. There are H numbers, and a mean divides by all of them.", "divisor"),
+    "variance-not-centered": ("You averaged the squares of x itself. The variance averages the squares of the deviations x − μ.", "recipe"),
     "sum-of-squares": ("You added up the squared deviations but did not divide. The variance is their mean: divide by H.", "divisor"),
     "std-for-variance": ("This is the standard deviation, the root of the variance. The variance itself has no root.", "recipe"),
     "negative-spread": ("A standard deviation is never negative: it is the root of a mean of squares.", "recipe"),
@@ -112,6 +114,7 @@ MISCONCEPTIONS: dict[str, tuple[str, str]] = {
     "momentum-fixed": ("You wrote the momentum as a number of your own. It comes in as an argument and may be another one.", "running"),
     "running-not-updated": ("The running statistics come back unchanged from training. Move them towards the batch's.", "running"),
     "running-updated-in-inference": ("You updated the running statistics in inference. They only change in training.", "running"),
+    "statistics-swapped": ("You returned the variance where the mean belongs. The pair is (mean, variance).", "running"),
     "bn-collapses-in-inference": ("In inference BatchNorm uses running statistics, so a batch of one does not collapse. It does in training.", "batch-of-one"),
     "same-in-both": ("In training BatchNorm uses the batch's statistics, in inference the running ones. Where they differ, so do the outputs.", "running"),
     "running-in-layer-norm": ("LayerNorm keeps no running averages. It computes the same thing in training and in inference.", "why-transformers"),
@@ -148,6 +151,7 @@ MISCONCEPTIONS: dict[str, tuple[str, str]] = {
     "dgamma-from-x": ("dγ multiplies dy by x̂, the standardized row. You used x.", "backward"),
     "dbeta-missing": ("dβ is not zero. β is added to every row, so its gradient is the sum of dy over the rows.", "backward"),
     "dgamma-is-dbeta": ("dγ lacks the factor x̂. γ multiplies x̂, so its gradient is the sum of dy·x̂.", "backward"),
+    "gradients-swapped": ("You returned dβ where dγ belongs. The order is dx, dγ, dβ.", "backward"),
     # the bound
     "rms-bound": ("This forgets that the entries sum to 0. Centered entries reach less far.", "bound"),
     "layer-bound": ("This uses that the entries sum to 0. Without centering they need not, and one entry can take the whole mean square.", "bound"),

@@ -11,7 +11,7 @@ HAT = "[-1.3416, -0.4472, 0.4472, 1.3416]"
 
 # The same number, and the same row, in other types
 LEVEL_1 = {
-    "layer_norm_axis": ["1", "-1", "np.int64(1)", "X.ndim - 1", "1.0", "np.array(-1)"],
+    "layer_norm_axis": ["1", "-1", "np.int64(1)", "X.ndim - 1", "1.0", "np.array(-1)", "np.argmax(X.shape)"],
     "batch_norm_axis": ["-2", "0", "int(False)", "np.int8(0)", "0.0"],
     "layer_norm_means": [
         "[5, 3, 1]",
@@ -20,8 +20,16 @@ LEVEL_1 = {
         "X @ np.ones(4) / 4",
         "[sum(row) / len(row) for row in X]",
         "np.einsum('bh->b', X) / X.shape[1]",
+        "X @ np.full(4, 0.25)",
+        "list(map(np.mean, X))",
     ],
-    "batch_norm_means": ["[1, 2, 4, 5]", "np.average(X, axis=0)", "X.T.mean(axis=1)", "list(map(np.mean, zip(*X)))"],
+    "batch_norm_means": [
+        "[1, 2, 4, 5]",
+        "np.average(X, axis=0)",
+        "X.T.mean(axis=1)",
+        "list(map(np.mean, zip(*X)))",
+        "np.ma.masked_array(X).mean(axis=0)",
+    ],
     "learned": [
         '{"β", "γ"}',
         '["gamma", "beta"]',
@@ -29,8 +37,17 @@ LEVEL_1 = {
         '("beta", "gamma")',
         'frozenset(["gamma", "beta"])',
         '{"Gamma", " beta "}',
+        "dict(gamma=1.0, beta=0.0).keys()",
+        '"gamma beta"',
+        "np.array(['gamma', 'beta'])",
     ],
-    "computed": ['["mu", "sigma", "x_hat"]', '{"μ", "σ", "x̂"}', '("x_hat", "mu", "sigma")', '{"xhat", "mu", "sigma"}'],
+    "computed": [
+        '["mu", "sigma", "x_hat"]',
+        '{"μ", "σ", "x̂"}',
+        '("x_hat", "mu", "sigma")',
+        '{"xhat", "mu", "sigma"}',
+        '"mu sigma x_hat".split()',
+    ],
     "gamma_shape": ["(768,)", "[768]", "np.ones(768).shape", "np.array([768])"],
     "parameter_count": ["1536", "768 + 768", "1536.0", "np.int32(1536)", "np.ones(768).size * 2"],
     "count_parameters": [
@@ -42,9 +59,17 @@ LEVEL_1 = {
         "print('counting')\nreturn gamma.size + beta.size",
         "count_parameters = lambda H: 2 * H",
         "return np.array(2 * H)",
+        "return sum(p.size for p in (np.ones(H), np.zeros(H)))",
     ],
     "floor_inside": ["0.003162", "1e-5 ** 0.5", "np.float32(np.sqrt(1e-5))", "np.array(0.0031622777)", "10 ** -2.5"],
-    "floor_outside": ["0.00001", "1e-5", "np.array(1e-5)", "np.float32(1e-5)", "10 ** -5"],
+    "floor_outside": [
+        "0.00001",
+        "1e-5",
+        "np.array(1e-5)",
+        "np.float32(1e-5)",
+        "10 ** -5",
+        "__import__('decimal').Decimal('0.00001')",
+    ],
     "inside": [
         "[-0.1562, 0.1562]",
         "(-0.15617, 0.15617)",
@@ -72,6 +97,7 @@ LEVEL_2 = {
         "np.mean(x)",
         "sum([2, 4, 6, 8]) / 4",
         "x @ np.ones(4) / 4",
+        "__import__('fractions').Fraction(20, 4)",
     ],
     "variance": [
         "5",
@@ -107,6 +133,10 @@ LEVEL_2 = {
         "square = (x * 1.0) ** 2\n"
         "return (x - mean) / np.sqrt(square.mean(-1, keepdims=True) - mean**2)",
         "return np.vectorize(lambda r: (r - r.mean()) / r.std(), signature='(h)->(h)')(x)",
+        "d = x - x.mean(axis=-1)[..., np.newaxis]\n"
+        "return d / np.linalg.norm(d, axis=-1, keepdims=True) * np.sqrt(x.shape[-1])",
+        "if np.ndim(x) > 1:\n    return np.array([standardize(row) for row in x])\nreturn (x - np.mean(x)) / np.std(x)",
+        "x = x - x.mean(-1, keepdims=True)\nreturn x * (x * x).mean(-1, keepdims=True) ** -0.5",
     ],
     "y": [
         "[-6.0249, -3.3416, -0.6584, 2.0249]",
@@ -156,6 +186,18 @@ LEVEL_2 = {
         "x.var(-1, keepdims=True) + e) + b",
         "def layer_norm(*args):\n    x, gamma, beta, eps = args\n"
         "    return gamma * (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps) + beta",
+        "m, s = x.mean(-1, keepdims=True), np.sqrt(x.var(-1, keepdims=True) + eps)\n"
+        "return x * (gamma / s) + (beta - gamma * m / s)",
+        "layer_norm = np.vectorize(\n    lambda r, g, b, e: g * (r - r.mean()) / np.sqrt(r.var() + e) + b,\n"
+        "    signature='(n),(n),(n),()->(n)',\n)",
+        "y = np.array(x, dtype=np.longdouble)\n"
+        "y -= y.mean(-1, keepdims=True)\n"
+        "y /= np.sqrt((y * y).mean(-1, keepdims=True) + eps)\n"
+        "y *= gamma\n"
+        "y += beta\n"
+        "return y",
+        "layer_norm = type('LayerNorm', (), {'__call__': lambda self, x, gamma, beta, eps: (\n"
+        "    gamma * (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps) + beta\n)})()",
     ],
     "with_eps": [
         "[0, 0, 0, 0]",
@@ -164,6 +206,7 @@ LEVEL_2 = {
         "[-0.0] * 4",
         "(np.full(4, 7.0) - 7) / np.sqrt(1e-5)",
         "np.float32([0] * 4)",
+        "bytearray(4)",
     ],
     "without_eps": [
         "np.full(4, np.nan)",
@@ -171,11 +214,18 @@ LEVEL_2 = {
         "(np.nan,) * 4",
         "np.zeros(4) / 0.0",
         "np.float32([np.nan] * 4)",
+        "np.log(-np.ones(4))",
     ],
 }
 
 LEVEL_3 = {
-    "new_mean": ["b + mu * a", "a * (mu + b / a)", "(2 * a * mu + 2 * b) / 2", "a * x + b - a * (x - mu)"],
+    "new_mean": [
+        "b + mu * a",
+        "a * (mu + b / a)",
+        "(2 * a * mu + 2 * b) / 2",
+        "a * x + b - a * (x - mu)",
+        "__import__('sympy').Symbol('a') * mu + 1.0 * b",
+    ],
     "new_deviation": [
         "a * x - a * mu",
         "(a * x + b) - (a * mu + b)",
@@ -183,7 +233,13 @@ LEVEL_3 = {
         "(x - mu) / (1 / a)",
         "(a * (x - mu)).expand()",
     ],
-    "new_variance": ["(a * sigma)**2", "a * a * sigma * sigma", "(a**2 * sigma**3) / sigma", "sqrt(a**4) * sigma**2"],
+    "new_variance": [
+        "(a * sigma)**2",
+        "a * a * sigma * sigma",
+        "(a**2 * sigma**3) / sigma",
+        "sqrt(a**4) * sigma**2",
+        "(-a * sigma)**2",
+    ],
     "new_standardized": [
         "x / sigma - mu / sigma",
         "a * (x - mu) / (a * sigma)",
@@ -211,6 +267,8 @@ LEVEL_3 = {
         "np.array([1, 2, 3, 4])",
         "np.float32([5, 1, 1, 1])",
         "[4, 2, 4 / 3, 1]",
+        "range(1, 5)",
+        "np.geomspace(1, 100, 4)",
     ],
     "invariance_gap": [
         "d, e = x - np.mean(x), a * (x - np.mean(x))\n"
@@ -220,6 +278,11 @@ LEVEL_3 = {
         "return np.linalg.norm(hat(a * x + b) - hat(x), np.inf)",
         "s = np.sqrt(np.var(x) + eps)\nt = np.sqrt(a**2 * np.var(x) + eps)\n"
         "return np.abs(x - x.mean()).max() * abs(a / t - 1 / s)",
+        "def hat(r):\n"
+        "    m = sum(r) / len(r)\n"
+        "    v = sum((e - m) ** 2 for e in r) / len(r)\n"
+        "    return [(e - m) / (v + eps) ** 0.5 for e in r]\n"
+        "return max(abs(p - q) for p, q in zip(hat([a * e + b for e in x]), hat(list(x))))",
     ],
     "gamma": ["2.2361", "5**0.5", "np.sqrt(5)", "sqrt(5)", "np.float32(2.236068)", "np.array(2.23607)"],
     "beta": ["5", "5.0", "np.array(5)", f"{ROW}.mean()", "np.float32(5)"],
@@ -229,6 +292,7 @@ LEVEL_3 = {
         "np.array([20, 40, 60, 80])",
         "[-2, -4, -6, -8]",
         "np.float32([0, 0, 0, 1])",
+        "range(4)",
     ],
     "undo": [
         "return [(x.var() + eps) ** 0.5, np.mean(x)]",
@@ -236,6 +300,7 @@ LEVEL_3 = {
         "m = sum(x) / len(x)\nv = sum((e - m) ** 2 for e in x) / len(x)\ngamma = (v + eps) ** 0.5\nreturn gamma, m",
         "return np.hypot(x.std(), np.sqrt(eps)), x.mean()",
         "return np.float32(np.sqrt(x.var() + eps)), np.float32(x.mean())",
+        "from collections import namedtuple\nreturn namedtuple('Pair', 'gamma beta')(np.sqrt(x.var() + eps), x.mean())",
     ],
     "training_output": [
         "[[0.5, -1, 0, 3]]",
@@ -243,12 +308,14 @@ LEVEL_3 = {
         "shift.reshape(1, 4)",
         "np.atleast_2d(shift)",
         "scale * (batch - batch.mean(0)) / np.sqrt(batch.var(0) + 1e-5) + shift",
+        "batch * 0 + shift",
     ],
     "inference_output": [
         "scale * (batch - running_mean) / np.sqrt(running_var) + shift",
         "[[1.5, 0, 4 / 3, 5]]",
         "np.float32(scale * (batch - running_mean) / np.sqrt(running_var + 1e-5) + shift)",
         "batch * scale / running_var**0.5 + (shift - running_mean * scale / running_var**0.5)",
+        "(batch - running_mean) * (scale / np.sqrt(running_var + 1e-5)) + shift",
     ],
     "layer_norm_output": [
         "scale * (batch - 5) / np.sqrt(5) + shift",
@@ -284,6 +351,12 @@ LEVEL_3 = {
         "    y = gamma * (x - m) / np.sqrt(v + eps) + beta\n"
         "    if training:\n        mean, var = mean * (1 - momentum) + momentum * m, "
         "var * (1 - momentum) + momentum * x.var(0, ddof=1)\n    return y, (mean, var)",
+        "mean, var = running\n"
+        "c, v = (x.mean(0), x.var(0)) if training else running\n"
+        "if training:\n"
+        "    mean = mean * (1 - momentum) + c * momentum\n"
+        "    var = var * (1 - momentum) + np.cov(x, rowvar=False).diagonal() * momentum\n"
+        "return gamma * (x - c) / np.sqrt(v + eps) + beta, mean, var",
     ],
 }
 
@@ -296,6 +369,7 @@ LEVEL_4 = {
         "np.float32(5.477226)",
         "np.array(5.47723)",
         "np.hypot(x.mean(), x.std())",
+        "__import__('decimal').Decimal(30).sqrt()",
     ],
     "normalized": [
         "[0.3651, 0.7303, 1.0954, 1.4606]",
@@ -304,7 +378,13 @@ LEVEL_4 = {
         "np.float32(x / np.sqrt(30))",
         "x * 2 / np.linalg.norm(x)",
     ],
-    "shifted_first": ["0.9712", "102 / np.sqrt(11030)", "np.float32(0.97121)", "np.array(0.9712)"],
+    "shifted_first": [
+        "0.9712",
+        "102 / np.sqrt(11030)",
+        "np.float32(0.97121)",
+        "np.array(0.9712)",
+        "102 / np.sqrt(np.mean(np.array([102, 104, 106, 108]) ** 2))",
+    ],
     "erased": ['["scale"]', '("scale",)', '"scale"', '{"Scale"}'],
     "rms_norm": [
         "return x * gamma * (np.square(x).mean(-1, keepdims=True) + eps) ** -0.5",
@@ -316,8 +396,21 @@ LEVEL_4 = {
         "    out[i] = gamma * x[i] / (s / len(x[i]) + eps) ** 0.5\nreturn out",
         "square = x.var(-1, keepdims=True) + x.mean(-1, keepdims=True) ** 2\nreturn gamma * x / np.sqrt(square + eps)",
         "return (gamma * x / np.sqrt(np.mean(x**2, axis=-1, keepdims=True) + eps)).tolist()",
+        "ms = np.mean(np.square(x), axis=-1)\nreturn np.einsum('...h,...,h->...h', x, 1 / np.sqrt(ms + eps), gamma)",
+        "m = np.abs(x).max(-1, keepdims=True)\n"
+        "s = x / m\n"
+        "return gamma * s / np.sqrt((s * s).mean(-1, keepdims=True) + eps / m**2)",
+        "return (x / np.sqrt((x**2).mean(-1, keepdims=True) + eps)) @ np.diag(gamma)",
     ],
-    "factor": ["50", "50.0", "np.array(50)", "(2 + 98) / 2", "np.float32(50)", "1 + 49"],
+    "factor": [
+        "50",
+        "50.0",
+        "np.array(50)",
+        "(2 + 98) / 2",
+        "np.float32(50)",
+        "1 + 49",
+        "__import__('fractions').Fraction(100, 2)",
+    ],
     "standardized": [
         HAT,
         f"({ROW} - 5) / np.sqrt(5)",
@@ -332,6 +425,9 @@ LEVEL_4 = {
         "return d / np.sqrt(np.einsum('...h,...h->...', d, d)[..., None] / d.shape[-1] + eps)",
         "x = np.float32(x) + np.float32(fx)\nx = x - x.mean(-1, keepdims=True)\n"
         "return x / np.sqrt((x**2).mean(-1, keepdims=True) + np.float32(eps))",
+        "s = np.sum([x, fx], axis=0)\n"
+        "s -= s.mean(axis=-1, keepdims=True)\n"
+        "return s * ((s**2).mean(axis=-1, keepdims=True) + eps) ** -0.5",
     ],
     "solutions": [
         "[(-4, 10), (4, 10)]",
@@ -355,6 +451,7 @@ LEVEL_4 = {
         "return ((std, mean), (-std, mean))",
         "return [[g, mean] for g in (std, -std)]",
         "return {(std, mean), (-std, mean)}",
+        "return np.outer([1, -1], [std, 0]) + [0, mean]",
     ],
 }
 
@@ -366,14 +463,23 @@ LEVEL_5 = {
         "np.float32(0.1341641)",
         "np.array(0.13416)",
         "(0.75 - 1.8 / 4) / np.sqrt(5)",
+        "(lambda f: (f(2 + 1e-6) - f(2 - 1e-6)) / 2e-6)(lambda v: (v - np.mean([v, 4, 6, 8])) / np.std([v, 4, 6, 8]))",
     ],
-    "gradient_scaled": ["0.01342", "0.03 / sqrt(5)", "0.13416 / 10", "np.array(0.013416)", "np.float32(0.0134164)"],
+    "gradient_scaled": [
+        "0.01342",
+        "0.03 / sqrt(5)",
+        "0.13416 / 10",
+        "np.array(0.013416)",
+        "np.float32(0.0134164)",
+        "3 * sqrt(5) / 500",
+    ],
     "closed_form": [
         "(1 - 1 / H - (x1 - mu)**2 / (H * sigma**2)) / sigma",
         "(H - 1) / (H * sigma) - (x1 - mu)**2 / (H * sigma**3)",
         "(H - 1 - ((x1 - mu) / sigma)**2) / (H * sigma)",
         "(((H - 1) * sigma**2 - (mu - x1)**2) / (H * sigma**3)).expand()",
         "1 / sigma - 1 / (H * sigma) - (x1**2 - 2 * x1 * mu + mu**2) / (H * sqrt(sigma**2)**3)",
+        "1.0 / sigma - 1.0 / (H * sigma) - (mu - x1)**2 / (H * sigma**3)",
     ],
     "jacobian": [
         "H = len(x)\nd = x - x.mean()\ns = np.sqrt(d @ d / H)\n"
@@ -384,6 +490,11 @@ LEVEL_5 = {
         "return np.stack([(hat(x + step * e) - hat(x - step * e)) / (2 * step) for e in np.eye(len(x))], axis=1)",
         "n = len(x)\nC = np.eye(n) - 1 / n\nd = C @ x\ns = (d @ d / n) ** 0.5\n"
         "return C / s - np.outer(d, d) / (n * s**3)",
+        "n = len(x)\n"
+        "def hat(r):\n"
+        "    d = r - r.sum() / n\n"
+        "    return d / np.sqrt((d * d).sum() / n)\n"
+        "return np.array([hat(x + 1e-20j * e).imag / 1e-20 for e in np.eye(n)]).T",
     ],
     "layer_norm_backward": [
         "H = x.shape[-1]\nd = x - x.mean(-1, keepdims=True)\ninv = 1 / np.sqrt(x.var(-1, keepdims=True) + eps)\n"
@@ -405,6 +516,17 @@ LEVEL_5 = {
         "    g = upstream * gamma\n    print('shape', g.shape)\n"
         "    dx = (g - g.mean(-1, keepdims=True) - h * np.mean(g * h, axis=-1, keepdims=True)) / s\n"
         "    return dx, np.sum(upstream * h, axis=0), np.sum(upstream, axis=0)",
+        "B, H = x.shape\n"
+        "s = np.sqrt(x.var(1) + eps)\n"
+        "h = (x - x.mean(1)[:, None]) / s[:, None]\n"
+        "J = (np.eye(H) - 1 / H - np.einsum('bi,bj->bij', h, h) / H) / s[:, None, None]\n"
+        "return np.einsum('bij,bi->bj', J, gamma * dy), np.einsum('bh,bh->h', dy, h), np.ones(B) @ dy",
+        "from collections import namedtuple\n"
+        "s = np.sqrt(x.var(-1, keepdims=True) + eps)\n"
+        "h = (x - x.mean(-1, keepdims=True)) / s\n"
+        "g = dy * gamma\n"
+        "dx = (g - g.mean(-1, keepdims=True) - h * (g * h).mean(-1, keepdims=True)) / s\n"
+        "return namedtuple('Gradients', 'dx dgamma dbeta')(dx, (dy * h).sum(0), dy.sum(0))",
     ],
     "others_sum": ["-t", "0 - t", "-1 * t", "t - 2 * t", "(H - 1) * (-t / (H - 1))"],
     "others_squares": [
@@ -414,7 +536,14 @@ LEVEL_5 = {
         "t * t / (H - 1)",
         "-t**2 / (1 - H)",
     ],
-    "t_squared_bound": ["H - 1", "-1 + H", "H * (H - 1) / H", "H * (1 - 1 / H)", "sqrt(H - 1)**2"],
+    "t_squared_bound": [
+        "H - 1",
+        "-1 + H",
+        "H * (H - 1) / H",
+        "H * (1 - 1 / H)",
+        "sqrt(H - 1)**2",
+        "__import__('sympy').solve(t**2 + t**2 / (H - 1) - H, t**2)[0]",
+    ],
     "bound_at_4": ["1.7321", "sqrt(3)", "3**0.5", "np.float32(1.7320508)", "np.array(np.sqrt(4 - 1))"],
     "rms_bound_at_4": ["2", "2.0", "sqrt(4)", "np.array(2)", "4**0.5"],
     "bound": [
@@ -433,9 +562,24 @@ LEVEL_5 = {
         "row = np.full(H, 3)\nrow[H // 2] = 100\nreturn row",
         "return tuple([1e3] + [0] * (H - 1))",
         "row = np.ones(H, dtype=np.float32)\nrow[0] = -1\nreturn row",
+        "return np.bincount([0], minlength=H)",
     ],
-    "true_statements": ['["a", "c", "e"]', '("e", "c", "a")', '{"A", "C", "E"}', 'set("ace")', '"ace"', '"a, c, e"'],
-    "batch_norm_gap": ["4 / 3", "1.3333", "np.float32(1.33333)", "np.array(1.33333)"],
+    "true_statements": [
+        '["a", "c", "e"]',
+        '("e", "c", "a")',
+        '{"A", "C", "E"}',
+        'set("ace")',
+        '"ace"',
+        '"a, c, e"',
+        '"a c e"',
+    ],
+    "batch_norm_gap": [
+        "4 / 3",
+        "1.3333",
+        "np.float32(1.33333)",
+        "np.array(1.33333)",
+        "__import__('fractions').Fraction(4, 3)",
+    ],
     "layer_norm_gap": ["0", "0.0", "-0.0", "np.array(0)", "np.int64(0)", "1e-17", "np.float32(0)"],
     "serving_gap": [
         "train = (x - x.mean(0)) / np.sqrt(x.var(0) + eps)\nserve = (x - mean) / np.sqrt(var + eps)\n"
@@ -450,5 +594,9 @@ LEVEL_5 = {
         "return np.abs(batch_norm(x, eps=eps) - batch_norm(x, running=running, training=False, eps=eps)[0]).max()",
     ],
 }
+
+# The same functions, checked for something else
+LEVEL_2["constant_rows"] = LEVEL_2["layer_norm"]
+LEVEL_3["batch_norm_inference"] = LEVEL_3["batch_norm_training"]
 
 EQUIVALENTS = {1: LEVEL_1, 2: LEVEL_2, 3: LEVEL_3, 4: LEVEL_4, 5: LEVEL_5}

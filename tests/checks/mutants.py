@@ -16,6 +16,12 @@ TARGETS = {
 
 SHAPE, NAN, EMPTY, TEXT, CRASH = "the shape is", "contains NaN", "still empty", "this is text", "stopped with"
 INPUT, NOTHING, BORROWED = "changed its input", "returns None", "normlib's own function"
+KINDS = {
+    **{SHAPE: "wrong shape", NAN: "NaN", EMPTY: "empty", TEXT: "text", CRASH: "exception"},
+    **{INPUT: "changed input", NOTHING: "no return", BORROWED: "normlib's function", "return 3 things": "wrong shape"},
+    **{"close": "too few digits", "partly empty": "empty", "missing": "too few", "infinity": "infinity"},
+    **{"True or False": "True or False", "set()": "empty dict"},
+}
 
 # How most bodies start
 STATS = "mean = x.mean(axis=-1, keepdims=True)\nvar = x.var(axis=-1, keepdims=True)\n"
@@ -67,16 +73,18 @@ LEVEL_1 = {
         ("X.sum(axis=1)", "sum-for-mean"),
         ("X.mean(axis=1, keepdims=True)", SHAPE),
         ("X.mean(axis=1)[::-1]", None),
-        ("X.sum(axis=1) / 3", None),
+        ("X.sum(axis=1) / 3", "count-other-axis"),
         ("[5, 3]", SHAPE),
     ],
     "batch_norm_means": [
         ("X.mean(axis=1)", "layer-norm-instead"),
         ("X.mean()", "whole-array"),
         ("X.sum(axis=0)", "sum-for-mean"),
-        ("X.sum(axis=0) / 4", None),
+        ("X.sum(axis=0) / 4", "count-other-axis"),
         ("X.mean(axis=0).reshape(4, 1)", SHAPE),
         ("X[0]", None),
+        ("X.mean(axis=0, keepdims=True)", SHAPE),
+        ("X.max(axis=0) / 2", None),
     ],
     "learned": [
         ('{"gamma", "beta", "x_hat"}', "x-hat-learned"),
@@ -89,6 +97,7 @@ LEVEL_1 = {
         ('"gamma and beta"', None),
         ("2", None),
         ("{}", "set()"),
+        ('{"W", "b"}', None),
     ],
     "computed": [
         ('{"gamma", "beta"}', "learned-computed-swapped"),
@@ -97,6 +106,7 @@ LEVEL_1 = {
         ('{"mu", "sigma"}', "x-hat-learned"),
         ('{"x_hat"}', "statistics-learned"),
         ('{"x_hat", "mu"}', None),
+        ('{"x_hat", "mu", "sigma", "y"}', None),
     ],
     "gamma_shape": [
         ("768", "not-one-axis"),
@@ -109,6 +119,8 @@ LEVEL_1 = {
         ("(32,)", "per-example"),
         ("(1, 1, 768)", "not-one-axis"),
         ('"(768,)"', TEXT),
+        ("(32, 1)", "per-example"),
+        ("(768, 2)", None),
     ],
     "parameter_count": [
         ("768", "one-vector"),
@@ -118,6 +130,7 @@ LEVEL_1 = {
         ("2 * 768**2", "matrix-parameters"),
         ("768**2", "matrix-parameters"),
         ("1537", None),
+        ("2 * 768 * 12", None),
     ],
     "count_parameters": [
         ("return H", "one-vector"),
@@ -126,7 +139,7 @@ LEVEL_1 = {
         ("return 2 * H * H", "matrix-parameters"),
         ("return 1536", None),
         ("return H * H", "matrix-parameters"),
-        ("return 2 * H + 1", None),
+        ("return 2 * H + 1", "eps-learned"),
         ("return 2 * H, 1", SHAPE),
         ("print(2 * H)", NOTHING),
         ("return np.nan", NAN),
@@ -139,6 +152,7 @@ LEVEL_1 = {
         ("0.003", None),
         ("np.sqrt(1e-5) + 1e-5", None),
         ("np.inf", None),
+        ("0.00316", "close"),
     ],
     "floor_outside": [
         ("np.sqrt(1e-5)", "root-for-floor"),
@@ -155,6 +169,7 @@ LEVEL_1 = {
         ("np.array([-5e-4, 5e-4]) / (2.5e-7 + 1e-5)", "variance-for-std"),
         ("[0.001, 0.002]", None),
         ("[-0.16, 0.16]", None),
+        ("np.array([-0.0005, 0.0005]) / np.sqrt(1e-5)", None),
     ],
     "outside": [
         ("[-0.1562, 0.1562]", "eps-inside-root"),
@@ -177,6 +192,7 @@ LEVEL_1 = {
         ("return np.sqrt(eps)", None),
         ("return [np.sqrt(variance + eps)]", SHAPE),
         ("return round(np.sqrt(variance + eps), 4)", "rounded-inside"),
+        ("return max(np.sqrt(variance), eps)", None),
     ],
 }
 
@@ -197,7 +213,7 @@ LEVEL_2 = {
         ("6.6667", "ddof-1"),
         ("x.std()", "std-for-variance"),
         ("20.0", "sum-of-squares"),
-        ("(x**2).mean()", "no-centering"),
+        ("(x**2).mean()", "variance-not-centered"),
         ("np.abs(x - x.mean()).mean()", "mean-absolute-deviation"),
         ("(x - x.mean()).mean()", None),
         ("x.std(ddof=1)", None),
@@ -219,6 +235,7 @@ LEVEL_2 = {
         ("((x - x.mean()) / x.std()).astype(int)", None),
         ("0.0", SHAPE),
         ("[np.nan] * 4", NAN),
+        ("np.exp(x) / np.exp(x).sum()", None),
     ],
     "standardize": [
         ("return (x - x.mean(-1, keepdims=True)) / x.std(-1, ddof=1, keepdims=True)", "ddof-1"),
@@ -246,6 +263,8 @@ LEVEL_2 = {
         ("low, high = x.min(-1, keepdims=True), x.max(-1, keepdims=True)\nreturn (x - low) / (high - low)", None),
         ("import normlib\nreturn normlib.standardize(x)", BORROWED),
         ("from normlib import layer_norm\nreturn layer_norm(x, eps=0)", BORROWED),
+        ("return (x - x.mean()) / x.std(axis=-1, keepdims=True)", "whole-array"),
+        ("return (x - x.mean(axis=-1, keepdims=True)) / x.std()", "whole-array"),
     ],
     "y": [
         ("-2 * (x - 5) / np.sqrt(5) + 3", "gamma-beta-swapped"),
@@ -277,6 +296,7 @@ LEVEL_2 = {
         ("3 * x.std()", "no-scaling"),
         ("-3", "negative-spread"),
         ("5", None),
+        ("np.sqrt(3)", None),
     ],
     "layer_norm": [
         (
@@ -339,6 +359,32 @@ LEVEL_2 = {
         ("return x.shape", None),
         ("import normlib\nreturn gamma * normlib.standardize(x, eps=eps) + beta", BORROWED),
         ("return gamma * standardized + beta", None),
+        (
+            "m = x.mean(-1, keepdims=True)\n"
+            "ms = (x**2).mean(-1, keepdims=True)\n"
+            "return gamma * (x - m) / np.sqrt(ms + eps) + beta",
+            "variance-not-centered",
+        ),
+        (
+            "m, v = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)\n"
+            "return (1 + gamma) * (x - m) / np.sqrt(v + eps) + beta",
+            None,
+        ),
+        (
+            "m, v = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)\n"
+            "return gamma * (x - m) / (np.sqrt(v + eps) + eps) + beta",
+            None,
+        ),
+        (
+            "m, v = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)\n"
+            "return gamma.mean() * (x - m) / np.sqrt(v + eps) + beta.mean()",
+            None,
+        ),
+        (
+            "x_hat = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps)\n"
+            "return gamma * x_hat + beta, x_hat",
+            SHAPE,
+        ),
     ],
     "with_eps": [
         ("[np.nan] * 4", "eps-missing"),
@@ -363,6 +409,8 @@ LEVEL_2 = {
         ("'undefined'", TEXT),
     ],
     "constant_rows": [
+        (STATS + "return beta * (x - mean) / np.sqrt(var + eps) + gamma", "gamma-beta-swapped"),
+        (STATS + "return gamma * ((x - mean) / np.sqrt(var + eps) + beta)", "shift-before-stretch"),
         (STATS + "return gamma * (x - mean) / np.sqrt(var) + beta", "eps-missing"),
         (STATS + "return gamma * x / np.sqrt(var + eps) + beta", "no-centering"),
         ("return gamma * x / np.sqrt((x**2).mean(-1, keepdims=True) + eps) + beta", "rms-for-layer"),
@@ -370,6 +418,13 @@ LEVEL_2 = {
         (STATS + "return np.where(var == 0, gamma * x + beta, gamma * (x - mean) + beta)", "constant-kept"),
         (STATS + "return gamma * np.where(var > 0, (x - mean) / np.sqrt(var + eps), 1) + beta", None),
         (STATS + "return np.where(var < 1e-9, x, gamma * (x - mean) / np.sqrt(var + eps) + beta)", None),
+        (
+            "if np.all(x == x[..., :1]):\n"
+            "    return x\n"
+            "m, v = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)\n"
+            "return gamma * (x - m) / np.sqrt(v + eps) + beta",
+            "constant-kept",
+        ),
     ],
 }
 
@@ -407,7 +462,7 @@ LEVEL_3 = {
         ("(mu - x) / sigma", "sign-flipped"),
         ("x - mu", None),
         ("x / sigma", None),
-        ("(x - mu) / (a * sigma)", None),
+        ("(x - mu) / (a * sigma)", "scale-kept"),
     ],
     "sign_flipped": [
         ("[-1.3416, -0.4472, 0.4472, 1.3416]", "sign-lost"),
@@ -416,6 +471,7 @@ LEVEL_3 = {
         ("[1.3416, 0.4472, -0.4472]", SHAPE),
         ("[96, 92, 88, 84]", None),
         ("[-1.3416, 0.4472, -0.4472, 1.3416]", None),
+        ("100 - np.array([-1.3416, -0.4472, 0.4472, 1.3416])", "shift-kept"),
     ],
     "erased": [
         ('{"shift", "scale", "one feature"}', "per-feature"),
@@ -424,6 +480,7 @@ LEVEL_3 = {
         ('{"one feature"}', None),
         ("set()", None),
         ('"shift and scale"', None),
+        ('{"shift", "scale", "sign"}', None),
     ],
     "feature_factors": [
         ("[10, 10, 10, 10]", "uniform-factor"),
@@ -478,6 +535,12 @@ LEVEL_3 = {
             "return np.abs(hat(abs(a) * x + b) - hat(x)).max()",
             None,
         ),
+        (
+            "def hat(r):\n"
+            "    return (r - r.mean()) / np.sqrt(r.var() + eps)\n"
+            "return abs(hat(a * x + b).max() - hat(x).max())",
+            None,
+        ),
     ],
     "gamma": [
         ("5", "variance-for-std"),
@@ -486,6 +549,7 @@ LEVEL_3 = {
         ("1", "affine-missing"),
         ("-np.sqrt(5)", None),
         ("[np.sqrt(5)] * 4", SHAPE),
+        ("np.sqrt(20)", "sum-of-squares"),
     ],
     "beta": [
         ("-5", "beta-negated"),
@@ -493,6 +557,7 @@ LEVEL_3 = {
         ("np.sqrt(5)", "gamma-beta-swapped"),
         ("20", "sum-for-mean"),
         ("5 / np.sqrt(5) + 1", None),
+        ("5 / np.sqrt(5)", None),
     ],
     "other_row": [
         ("[2, 4, 6, 8]", "same-statistics"),
@@ -501,6 +566,7 @@ LEVEL_3 = {
         ("[1, 2, 3]", SHAPE),
         ("[1, 2, 3, np.nan]", NAN),
         ("'any other row'", TEXT),
+        ("[2, 4, 6]", SHAPE),
     ],
     "undo": [
         ("return x.std(), x.mean()", "eps-missing"),
@@ -516,6 +582,7 @@ LEVEL_3 = {
         ("return x", None),
         ("return np.sqrt(x.var() + 1e-5), x.mean()", None),
         ("return int(np.sqrt(x.var() + eps)), int(x.mean())", None),
+        ("g = np.sqrt(x.var() + eps)\nreturn g, x.mean() / g", None),
     ],
     "training_output": [
         ("np.zeros((1, 4))", "affine-missing"),
@@ -533,13 +600,14 @@ LEVEL_3 = {
         ("shift * (batch - running_mean) / np.sqrt(running_var + 1e-5) + scale", "gamma-beta-swapped"),
         ("(scale * (batch - running_mean) / np.sqrt(running_var) + shift)[0]", SHAPE),
         ("scale * batch / np.sqrt(running_var) + shift", None),
+        ("[1.5, 0, 4 / 3, 5]", SHAPE),
     ],
     "layer_norm_output": [
         ("[[0.5, -1, 0, 3]]", "batch-norm-instead"),
         ("(batch - 5) / np.sqrt(5)", "affine-missing"),
         ("scale * (batch - 5) / np.sqrt(20 / 3) + shift", "ddof-1"),
         ("shift * (batch - 5) / np.sqrt(5) + scale", "gamma-beta-swapped"),
-        ("scale * (batch - 5) / 5 + shift", None),
+        ("scale * (batch - 5) / 5 + shift", "variance-for-std"),
         ("scale * (batch - running_mean) / np.sqrt(running_var) + shift", None),
     ],
     "batch_norm_inference": [
@@ -568,8 +636,18 @@ LEVEL_3 = {
         (COLUMNS + "return gamma * (x - center) / (spread + eps) + beta, (mean, var)", "variance-for-std"),
         (COLUMNS + "return beta * (x - center) / np.sqrt(spread + eps) + gamma, (mean, var)", "gamma-beta-swapped"),
         (COLUMNS + "return (x - center) / np.sqrt(spread + eps), (mean, var)", "affine-missing"),
-        (COLUMNS + "return gamma * (x - center) / np.sqrt(spread + eps) + beta, (var, mean)", None),
+        (COLUMNS + "return gamma * (x - center) / np.sqrt(spread + eps) + beta, (var, mean)", "statistics-swapped"),
         (COLUMNS + "return gamma * (x - center) / np.sqrt(spread + eps) + beta", "return 3 things"),
+        (
+            "mean, var = running\n"
+            "if training:\n"
+            "    c, v = x.mean(0), x.var(0)\n"
+            "    new = (1 - momentum) * mean + momentum * c, (1 - momentum) * var + momentum * x.var(0, ddof=1)\n"
+            "else:\n"
+            "    c, v, new = x.mean(0), var, running\n"
+            "return gamma * (x - c) / np.sqrt(v + eps) + beta, new",
+            "batch-statistics-in-inference",
+        ),
     ],
     "batch_norm_training": [
         (
@@ -633,7 +711,7 @@ LEVEL_3 = {
             None,
         ),
         (COLUMNS + "return gamma * (x - center) / np.sqrt(spread + 1e-5) + beta, (mean, var)", "eps-fixed"),
-        (COLUMNS + "return gamma * (x - center) / np.sqrt(spread + eps) + beta, (var, mean)", None),
+        (COLUMNS + "return gamma * (x - center) / np.sqrt(spread + eps) + beta, (var, mean)", "statistics-swapped"),
         (COLUMNS + "return gamma * (x - center) / np.sqrt(spread + eps) + beta", "return 3 things"),
         (COLUMNS + "return gamma * (x - center) / np.sqrt(spread + eps) + beta, (mean.mean(), var.mean())", None),
         (
@@ -651,6 +729,15 @@ LEVEL_3 = {
             "momentum=momentum, eps=eps)",
             BORROWED,
         ),
+        (
+            "mean, var = running\n"
+            "c, v = (x.mean(0), x.var(0)) if training else running\n"
+            "if training:\n"
+            "    mean = (1 - momentum) * mean + momentum * c\n"
+            "    var = ((1 - momentum) * var**0.5 + momentum * x.std(0, ddof=1)) ** 2\n"
+            "return gamma * (x - c) / np.sqrt(v + eps) + beta, (mean, var)",
+            None,
+        ),
     ],
 }
 
@@ -663,6 +750,7 @@ LEVEL_4 = {
         ("5", None),
         ("np.sqrt(x).mean() ** 2", None),
         ("np.abs(x)", SHAPE),
+        ("np.sqrt(120) / 4", None),
     ],
     "normalized": [
         ("(x - 5) / np.sqrt(5)", "rms-centered"),
@@ -673,6 +761,7 @@ LEVEL_4 = {
         ("x", None),
         ("(x / np.sqrt(30))[None]", SHAPE),
         ("x / 5.48", None),
+        ("np.array([2, 4, 6, 8]) - 5.4772", None),
     ],
     "shifted_first": [
         ("2 / np.sqrt(30)", "rms-shift-invariant"),
@@ -680,6 +769,7 @@ LEVEL_4 = {
         ("102 / np.sqrt(5)", "std-for-rms"),
         ("1", None),
         ("102 / np.sqrt(30)", None),
+        ("0.97", "close"),
     ],
     "erased": [
         ('{"shift", "scale"}', "rms-shift-invariant"),
@@ -722,6 +812,8 @@ LEVEL_4 = {
         ),
         ("return np.array([0.3651, 0.7303, 1.0954, 1.4606])", None),
         ("from normlib import rms_norm\nreturn rms_norm(x, gamma, eps=eps)", BORROWED),
+        ("return gamma * x / np.sqrt(x.mean(-1, keepdims=True) ** 2 + eps)", None),
+        ("return gamma * x / np.maximum(np.sqrt((x**2).mean(-1, keepdims=True)), eps)", None),
     ],
     "factor": [
         ("49", "branch-factor"),
@@ -729,6 +821,7 @@ LEVEL_4 = {
         ("1000", None),
         ("51", None),
         ("[50] * 4", SHAPE),
+        ("2 * 98", None),
     ],
     "standardized": [
         (f"50 * {HAT}", "factor-kept"),
@@ -738,6 +831,7 @@ LEVEL_4 = {
         (f"{ROW} / np.sqrt(30)", "rms-for-layer"),
         (f"50 * {ROW}", None),
         (f"{HAT} / 50", None),
+        ("np.array([100, 200, 300, 400]) / np.std([100, 200, 300, 400])", "no-centering"),
     ],
     "post_norm": [
         (STATS + "return (x - mean) / np.sqrt(var + eps) + fx", "norm-before-sum"),
@@ -762,6 +856,7 @@ LEVEL_4 = {
         (STATS + "return (x - mean) / np.sqrt(var + eps)", None),
         ("x = x + fx\n" + STATS + "return (x - mean) / np.sqrt(var + 1e-5)", "eps-fixed"),
         ("x += fx\n" + STATS + "return (x - mean) / np.sqrt(var + eps)", None),
+        ("s = x + fx\nreturn x + (s - s.mean(-1, keepdims=True)) / np.sqrt(s.var(-1, keepdims=True) + eps)", None),
     ],
     "solutions": [
         ("[(4, 10)]", "one-solution"),
@@ -774,6 +869,7 @@ LEVEL_4 = {
         ("[(2, 10), (-2, 10)]", None),
         ("[4, -4, 10, 10]", SHAPE),
         ("{4: 10, -4: 10}", None),
+        ("[(4 / np.sqrt(5), 10), (-4 / np.sqrt(5), 10)]", None),
     ],
     "y": [
         (f"16 * {HAT} + 10", "variance-for-std"),
@@ -782,6 +878,7 @@ LEVEL_4 = {
         (f"4 * {HAT}", "beta-missing"),
         (f"4 * {ROW} + 10", None),
         (f"4 * {HAT} - 10", None),
+        ("4 * np.array([2, 4, 6, 8]) + 10", "standardizing-missing"),
     ],
     "affine_for": [
         ("return [(std, mean)]", "one-solution"),
@@ -808,6 +905,8 @@ LEVEL_5 = {
         ("-0.1342", None),
         ("0.13", None),
         ("[0.1342] * 4", SHAPE),
+        ("0.3 / 5", "variance-for-std"),
+        ("0.75 / np.sqrt(5) - 9 / 20", None),
     ],
     "gradient_scaled": [
         ("0.1342", "scale-free-gradient"),
@@ -878,6 +977,7 @@ LEVEL_5 = {
             "import normlib\nreturn normlib.numerical_gradient(lambda r: (r - r.mean()) / r.std(), x)",
             BORROWED,
         ),
+        ("n = len(x)\nh = (x - x.mean()) / x.std()\nreturn (np.eye(n) - 1 / n - np.outer(h, h)) / x.std()", None),
     ],
     "layer_norm_backward": [
         (
@@ -952,6 +1052,30 @@ LEVEL_5 = {
             "integers-kept",
         ),
         ("from normlib import layer_norm_backward\nreturn layer_norm_backward(dy, x, gamma, eps=eps)", BORROWED),
+        (
+            "s = np.sqrt(x.var(-1, keepdims=True) + eps)\n"
+            "h = (x - x.mean(-1, keepdims=True)) / s\n"
+            "g = dy * gamma\n"
+            "dx = (g - g.mean(-1, keepdims=True) - h * (dy * h).mean(-1, keepdims=True)) / s\n"
+            "return dx, (dy * h).sum(0), dy.sum(0)",
+            None,
+        ),
+        (
+            "v = x.var(-1, keepdims=True) + eps\n"
+            "h = (x - x.mean(-1, keepdims=True)) / np.sqrt(v)\n"
+            "g = dy * gamma\n"
+            "dx = (g - g.mean(-1, keepdims=True) - h * (g * h).mean(-1, keepdims=True)) / v\n"
+            "return dx, (dy * h).sum(0), dy.sum(0)",
+            "variance-for-std",
+        ),
+        (
+            "s = np.sqrt(x.var(-1, keepdims=True) + eps)\n"
+            "h = (x - x.mean(-1, keepdims=True)) / s\n"
+            "g = dy * gamma\n"
+            "dx = (g - g.mean(-1, keepdims=True) - h * (g * h).mean(-1, keepdims=True)) / s\n"
+            "return dx, dy.sum(0), (dy * h).sum(0)",
+            "gradients-swapped",
+        ),
     ],
     "others_sum": [
         ("0", "others-keep-sum"),
@@ -967,6 +1091,7 @@ LEVEL_5 = {
         ("t**2", "cauchy-schwarz-divisor"),
         ("H - t**2", "squares-exact"),
         ("(H - 1) * t**2", None),
+        ("t**2 / (H - 1)**2", None),
     ],
     "t_squared_bound": [
         ("H", "rms-bound"),
@@ -975,6 +1100,7 @@ LEVEL_5 = {
         ("H**2 / (H + 1)", "cauchy-schwarz-divisor"),
         ("3", None),
         ("H + 1", None),
+        ("H**2 - 1", None),
     ],
     "bound_at_4": [
         ("2", "rms-bound"),
@@ -983,6 +1109,7 @@ LEVEL_5 = {
         ("4", "h-not-root"),
         ("1.3416", None),
         ("1.7", None),
+        ("sqrt(3) / 2", None),
     ],
     "rms_bound_at_4": [
         ("np.sqrt(3)", "layer-bound"),
@@ -1081,6 +1208,12 @@ LEVEL_5 = {
             None,
         ),
         ("return 4 / 3", None),
+        (
+            "train = (x - x.mean(0)) / np.sqrt(x.var(0) + eps)\n"
+            "serve = (x - mean) / np.sqrt(var + eps)\n"
+            "return np.abs(train - serve).mean()",
+            None,
+        ),
     ],
 }
 

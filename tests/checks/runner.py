@@ -1,15 +1,20 @@
-"""Types wrong and right answers into the released notebooks, grades them as a class is graded, and counts."""
+"""Types wrong and right answers into the released notebooks, grades them as a class is graded, and counts.
+
+``python tests/checks/runner.py`` prints the counts and writes them into the book.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import nbformat
 from equivalents import EQUIVALENTS
-from mutants import LOOKED_UP, MUTANTS, TARGETS
+from mutants import KINDS, LOOKED_UP, MUTANTS, TARGETS
 from nbformat import NotebookNode
 
 from grading.course import HERE, STEMS, Course
@@ -20,6 +25,7 @@ from grading.sample import Sheet
 from normlib.catalogue import EXERCISES
 from normlib.misconceptions import MISCONCEPTIONS, message
 
+PAGE = HERE / "chapters" / "tried.md"
 # 2.2 goes on from the x̂ of 2.1, which the tables change
 APART = {2: {"y": "y = 3 * np.array([-3, -1, 1, 3]) / np.sqrt(5) - 2"}}
 
@@ -203,6 +209,69 @@ def figures(found: Iterable[Found]) -> Figures:
     )
 
 
+def page(found: Iterable[Found]) -> str:
+    """The counts as Markdown: altogether, exercise by exercise, and answer by answer with what was tried."""
+    found = list(found)
+    all_ = figures(found)
+    exercises = [(one, [f for f in found if f.case.exercise == one.id]) for one in EXERCISES.values()]
+    rows = [f"| {one.id} {one.title} | {columns(of_one)} |" for one, of_one in exercises]
+    answers = [
+        f"| {one.id} `{quantity.name}` | {tried(f for f in of_one if f.case.answer == quantity.name)} |"
+        for one, of_one in exercises
+        for quantity in one.quantities
+    ]
+    lines = [
+        "% Written by tests/checks/runner.py; do not edit.",
+        "",
+        f"- **{share(all_.refused)} wrong answers are refused.**",
+        f"- **{share(all_.named)} typical mistakes are called by their name.** The other wrong answers have none.",
+        f"- **{share(all_.accepted)} right answers of another form get full marks.**",
+        "",
+        "| Exercise | Wrong answers | Refused by the check | By the hidden test only | Named | Right ones accepted |",
+        "|---|--:|--:|--:|--:|--:|",
+        *rows,
+        f"| **All** | {columns(found)} |",
+        "",
+        "```{admonition} Answer by answer: which mistakes were tried",
+        ":class: dropdown",
+        "",
+        "| Answer | Wrong answers tried | Right answers tried |",
+        "|---|---|--:|",
+        *answers,
+        "```",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def share(of: tuple[int, int]) -> str:
+    """How many of how many, for people."""
+    return f"All {of[1]}" if of[0] == of[1] else f"{of[0]} of {of[1]}"
+
+
+def columns(found: Iterable[Found]) -> str:
+    """The columns of the table of exercises."""
+    found = list(found)
+    count = figures(found)
+    visible = sum(one.visible for one in found if one.case.mutant)
+    parts = [f"{a} of {b}" for a, b in (count.named, count.accepted)]
+    return " | ".join([str(count.refused[1]), str(visible), str(count.hidden), *parts])
+
+
+def tried(found: Iterable[Found]) -> str:
+    """The kinds of wrong answers that were tried, how often, and the number of right ones."""
+    found = list(found)
+    kinds = Counter(kind(one.case) for one in found if one.case.mutant)
+    names = ", ".join(name + f" × {count}" * (count > 1) for name, count in kinds.items())
+    return f"{names} | {sum(not one.case.mutant for one in found)}"
+
+
+def kind(case: Case) -> str:
+    """What sort of wrong answer it is."""
+    if case.code is LOOKED_UP:
+        return "visible answers looked up"
+    return f"`{case.told}`" if case.told in MISCONCEPTIONS else KINDS.get(case.told, "other")
+
+
 def run(grader: Grader, cases: Iterable[Case]) -> list[Found]:
     """Grade all cases."""
     return [found for batch in batches(cases) for found in grader.grade(batch)]
@@ -220,3 +289,12 @@ def problems(found: Iterable[Found]) -> list[str]:
         elif not case.mutant and one.refused:
             said.append(f"equivalent refused: {case}\n    {one.text[:200]}")
     return said
+
+
+if __name__ == "__main__":
+    service = Service()
+    found = run(Grader(service), cases())
+    service.close()
+    print("\n".join([*problems(found), f"All: {figures(found)}"]))
+    PAGE.write_text(page(found), encoding="utf-8")
+    sys.exit(not figures(found).good)

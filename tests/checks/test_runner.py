@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from mutants import LOOKED_UP, MUTANTS
-from runner import Figures, Grader, batches, cases, figures, problems, run
+from runner import PAGE, Figures, Grader, batches, cases, figures, page, problems, run
 
 from grading.judge import Service
 from normlib.catalogue import EXERCISES
@@ -51,6 +51,10 @@ def test_mutants_are_refused_and_named_and_equivalents_accepted(found, capsys):
 
 def test_nothing_is_told_otherwise_than_meant(found):
     assert not problems(found)
+
+
+def test_the_book_has_these_counts(found):
+    assert PAGE.read_text("utf-8") == page(found), "run: python tests/checks/runner.py"
 
 
 def test_answers_that_only_know_the_visible_inputs_fall_to_the_hidden_tests(found):
