@@ -107,7 +107,7 @@ def run(
         print(json.dumps(rows_of(klass, reports), ensure_ascii=False, indent=1))
     else:
         show(klass, reports)
-    astray = strays(klass, assignment)
+    astray = strays(klass, assignment, student)
     sys.exit(any(report.attention for report in reports) or bool(astray))
 
 
@@ -200,9 +200,11 @@ def followed(reports: Iterator[Report], total: int) -> list[Report]:
     return sorted(done, key=lambda report: (report.assignment, report.student))
 
 
-def strays(course: Course, assignment: str | None) -> list[str]:
+def strays(course: Course, assignment: str | None, students: list[str] | None = None) -> list[str]:
     """Say what stands in ``submitted/`` where grading does not look: of one assignment and of none, or all of it."""
     lines = [line for guess, line in course.misplaced() if assignment is None or guess in ("", assignment)]
+    if students:
+        lines = [line for line in lines if line.startswith(tuple(f"submitted/{name}/" for name in students))]
     for line in lines:
         print(line, file=sys.stderr)
     return lines

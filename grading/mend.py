@@ -210,7 +210,7 @@ def mend(notebook: NotebookNode, released: NotebookNode) -> tuple[NotebookNode, 
     return nbformat.from_dict(mended), [
         *_say("Duplicate cells, of which the first changed one counts and the others ran as plain cells", copies),
         *_say("Cells that had lost their mark and were found by their place", adopted),
-        *_say("Locked cells that had been changed, put back as released", changed),
+        *_say("Locked cells that differed from the release, put back", changed),
         *_say("Missing cells, put back as released", missing),
         *_say("Cells of another assignment, run as plain cells", _strangers(cells, wanted)),
         *([] if found else ["None of this assignment's answer cells was found. Is it the right notebook?"]),

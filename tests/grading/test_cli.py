@@ -113,6 +113,9 @@ def test_run_and_status_say_what_is_misplaced(course):
     assert done.exit_code == 1
     assert done.stderr == WRONG[f"ada/level2/{L2}.ipynb"][1] + "\n"
     assert {row["outcome"] for row in json.loads(done.stdout)} == {"missing"}
+    put(course, f"bo/{L2}/{L2}.zip")
+    other = CliRunner().invoke(cli.app, ["run", L1, *where, "--workers", "1", "--student", "bo"])
+    assert (other.exit_code, other.stderr) == (0, ""), "it is about bo alone"
     status = CliRunner().invoke(cli.app, ["status", *where])
     assert status.stderr.splitlines() == [
         WRONG[f"ada/level2/{L2}.ipynb"][1],

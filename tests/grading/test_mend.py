@@ -82,7 +82,7 @@ def test_a_changed_test_comes_back(notebook, released):
         "outputs": [],
         "execution_count": None,
     }
-    assert notes == ["Locked cells that had been changed, put back as released: ex-1-1-test-layer-norm-axis."]
+    assert notes == ["Locked cells that differed from the release, put back: ex-1-1-test-layer-norm-axis."]
 
 
 def test_the_first_changed_copy_counts_and_the_others_run_where_they_stand(notebook, released):
