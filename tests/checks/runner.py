@@ -253,7 +253,7 @@ def columns(found: Iterable[Found]) -> str:
     found = list(found)
     count = figures(found)
     visible = sum(one.visible for one in found if one.case.mutant)
-    parts = [f"{a} of {b}" for a, b in (count.named, count.accepted)]
+    parts = [share(of).lower().replace(" ", "\N{NO-BREAK SPACE}") for of in (count.named, count.accepted)]
     return " | ".join([str(count.refused[1]), str(visible), str(count.hidden), *parts])
 
 
