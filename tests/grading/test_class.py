@@ -403,7 +403,7 @@ def test_sanitize(text, clean):
 
 def test_the_table_has_everybody(graded):
     course, hand_ins, _ = graded
-    with export(course).open(newline="", encoding="utf-8") as file:
+    with export(course)[0].open(newline="", encoding="utf-8") as file:
         rows = {(row["assignment"], row["student"]): row for row in csv.DictReader(file)}
     for one in hand_ins:
         if one.student != "half-done":  # changed above
@@ -420,7 +420,7 @@ def test_a_name_is_no_formula(graded, sheet):
     course = graded[0]
     with course.gradebook() as book:
         book.update_or_create_student("=1+1")
-    assert "\n'=1+1," in export(course).read_text(encoding="utf-8")
+    assert "\n'=1+1," in export(course)[0].read_text(encoding="utf-8")
 
 
 def test_the_command_says_who_needs_attention(graded):
