@@ -31,14 +31,16 @@ export function bars(color, count, role = "img") {
   const picture = svg("svg", { height: HEIGHT, role }, marks, zero, ...groups);
   function draw(values, most, width, left = 0, right = 0) {
     const step = (width - left - right) / count;
-    const digits = [4, 3, 2].find((n) => values.every((v) => number(v, n).length * 6.6 < step)) ?? 2;
+    const fits = (text) => text.length * 6.6 < step;
+    const digits = [4, 3, 2].find((n) => values.every((v) => fits(number(v, n)))) ?? 2;
     set(picture, { viewBox: `0 0 ${width} ${HEIGHT}` });
     set(zero, { x1: left, x2: width - right });
     values.forEach((v, j) => {
       const [hit, bar, label] = groups[j].children;
       const x = left + j * step;
       set(hit, { x: x + 1, width: step - 2 });
-      drawBar(bar, label, v, number(v, digits), { x, width: step, most });
+      const text = number(v, digits);
+      drawBar(bar, label, v, fits(text) ? text : number(v, 1), { x, width: step, most });
     });
   }
   return { picture, marks, groups, draw };

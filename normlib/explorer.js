@@ -124,7 +124,7 @@ function render({ model, el }) {
 
   return show(el, "Normalization explorer", draw,
     norms.box,
-    html("div", { class: "nl-panels" }, panel("x", hint, x.picture, colors.x), panel("x − μ", "centered", centered.picture, colors.mu),
+    html("div", { class: `nl-panels${initial.x.length > 5 ? " nl-many" : ""}` }, panel("x", hint, x.picture, colors.x), panel("x − μ", "centered", centered.picture, colors.mu),
       panel("x̂", "dashed: bound", x_hat.picture, colors.x_hat), panel("y", "= γx̂ + β", y.picture, colors.y)),
     status,
     tries({ ...PRESETS, reset: [() => initial, () => ""] }, press),

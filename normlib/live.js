@@ -15,7 +15,7 @@ export function number(value, digits = 4) {
   if (!Number.isFinite(v)) return Number.isNaN(v) ? "NaN" : v > 0 ? "∞" : "−∞";
   const size = Math.abs(v);
   if (size === 0) return "0";
-  const short = size < 1e-3 || size >= 1e5 ? v.toExponential(digits - 2) : size >= 1000 ? v.toFixed(0) : v.toPrecision(digits);
+  const short = size < 1e-3 || size >= 1e5 ? v.toExponential(Math.max(0, digits - 2)) : size >= 1000 ? v.toFixed(0) : v.toPrecision(digits);
   return short.replace(/(\.\d*?)0+(?=e|$)/, "$1").replace(/\.(?=e|$)/, "").replaceAll("-", "−").replace("e+", "e");
 }
 export const list = (values, digits) => `(${values.map((v) => number(v, digits)).join(", ")})`;

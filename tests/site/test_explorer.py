@@ -148,6 +148,25 @@ def test_no_line_runs_through_a_value(figure):
         assert figure.box.evaluate(CROSSED) == 0
 
 
+OVERLAPS = """() => [...document.querySelectorAll(".nl-live svg")].map((svg) => {
+  const boxes = [...svg.querySelectorAll("text")].map((text) => text.getBBox());
+  const meet = (a, b) => a.x + a.width > b.x && Math.abs(a.y - b.y) < 10;
+  return boxes.slice(1).filter((box, i) => meet(boxes[i], box)).length;
+})"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [360, 700, 1200])
+@pytest.mark.parametrize("x", [[2, 4, 6, 8], [-1.25, 0.57, -20, 8.125, -1, 2.25, -3, 40]])
+def test_values_do_not_run_into_each_other(browser, width, x):
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.set_content(Explorer(x=x)._repr_mimebundle_()[0]["text/html"])
+    page.locator(".nl-live").wait_for()
+    assert page.evaluate(OVERLAPS) == [0, 0, 0, 0]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
 @pytest.mark.browser
 def test_each_slider_has_the_colour_of_its_quantity(figure):
     for name in ("gamma", "beta"):
