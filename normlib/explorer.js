@@ -38,8 +38,8 @@ const PRESETS = {
   "constant row": [row(() => 7), () => "No spread, so every deviation is 0: x̂ is 0 and y is β everywhere. Now take ε down to 0."],
   "tiny row": [row((j) => (1 + (j % 2)) / 1000), (s) =>
     `σ² = ${number(s.variance[0])}, ε = ${number(s.eps)}: the largest |x̂| is ${number(s.most)}. Without ε it is ${number(largest(compute({ ...s, eps: 0 }).x_hat))}.`],
-  "one outlier": [row((j) => Number(j === 0)), (s) => s.most > 0.999 * bound(s)
-    ? `x̂₁ = ${number(s.most)}: the bound √(H − 1) is reached. Drag x₁ up, and it goes no further.`
+  "one outlier": [row((j) => Number(j === 0)), (s) => s.most > 0.9998 * bound(s)
+    ? `x̂₁ = ${number(s.most)}: the bound √(H − 1), to 4 digits. Drag x₁ up, and it goes no further.`
     : `x̂₁ = ${number(s.most)}: ε is too large for it to reach the bound.`],
   "×50": [everywhere((v) => v * 50), (s) => s.moved ? `${s.moved}: the row was small beside ε.` : `${STILL}: the divisor grew 50 times, too.`],
   "+100": [everywhere((v) => v + 100), (s) => s.norm === "rms" ? `${s.moved}: RMSNorm subtracts no μ.` : `${STILL}: μ took the 100 along.`],
