@@ -1,7 +1,7 @@
 """The judge: runs the master's tests, and asks the student's process for the answers they need.
 
 ``python -m grading.judge FD`` is the service that a grading worker keeps. For every submission it forks a process that
-runs the cells in order: the student's in the sandbox, the tests here. A test passes when it ran to its end without an
+runs the cells in the sandbox, and then the tests here. A test passes when it ran to its end without an
 exception; nothing that the student's process says can stand for that.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
+import math
 import os
 import resource
 import signal
@@ -19,9 +20,9 @@ import symtable
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -80,11 +81,11 @@ class Student:
     def __init__(self, zygote: Zygote, limits: Limits, files: list[tuple[str, bytes]]) -> None:
         self.zygote, self.limits, self.files = zygote, limits, files
         self.end = time.monotonic() + limits.total
-        self.done: list[str] = []  # cells to run again after a restart
+        self.done: list[dict[str, Any]] = []  # what to ask for again after a restart
         self.restarts = -1
         self.room = MAX_OUTPUT
         self.channel: Channel | None = None
-        self.number = 0
+        self.number = self.objects = 0
 
     def start(self) -> None:
         """Start a process and bring it to where the last one was.
@@ -101,26 +102,44 @@ class Student:
         self.channel = Channel(channel)
         if self.files:
             self.ask({"op": "put", "files": self.files}, self.limits.cell)
-        for source in self.done:
-            self.ask({"op": "run", "source": source}, self.limits.cell)
+        for request in self.done:
+            self.ask(request, self.limits.cell)
 
     def run(self, source: str) -> tuple[list[dict[str, Any]], bool]:
         """Run a cell; give its outputs, and whether it was interrupted.
 
         A cell that was interrupted or ended the process is left out when the process is started again.
         """
-        reply = self.ask({"op": "run", "source": source}, self.limits.cell)
+        request = {"op": "run", "source": source}
+        reply = self.ask(request, self.limits.cell)
         interrupted = "interrupted" in reply
         if not interrupted:
-            self.done.append(source)
+            self.done.append(request)
         outputs, self.room = clean_outputs(reply.get("outputs"), self.room)
         return outputs, interrupted
 
-    def get(self, names: list[str]) -> dict[str, Any]:
-        """Give those names that the student defined, as plain data or stand-ins."""
-        reply = self.ask({"op": "get", "names": names}, self.limits.call)
-        values = {}
+    def mark(self, place: int, names: list[str]) -> tuple[dict[str, Any], list[str]]:
+        """Remember a place of the notebook for :meth:`back`, and give the names that the student has defined there.
+
+        Returns
+        -------
+        tuple of dict and list of str
+            Names to plain data or stand-ins, and those with stand-ins, which a restart makes worthless.
+        """
+        reply = self.ask({"op": "mark", "mark": place, "names": names}, self.limits.call)
+        self.done.append({"op": "mark", "mark": place, "names": []})
+        return self.values(reply, names)
+
+    def back(self, place: int, names: list[str]) -> dict[str, Any]:
+        """Let all names stand for what they stood for at a place, and give those asked for."""
+        reply = self.ask({"op": "back", "mark": place, "names": names}, self.limits.call)
+        return self.values(reply, names)[0]
+
+    def values(self, reply: dict[str, Any], names: list[str]) -> tuple[dict[str, Any], list[str]]:
+        """Read the values in an answer; say which names have stand-ins in them."""
+        values, theirs = {}, []
         for name in names:
+            before = self.objects
             if name in reply.get("values", {}):
                 try:
                     values[name] = decode(reply["values"][name], self.stand_in)
@@ -128,7 +147,8 @@ class Student:
                     values[name] = unreadable()
             elif name in reply.get("refused", {}):
                 values[name] = unreadable()
-        return values
+            theirs += [name] if self.objects > before else []
+        return values, theirs
 
     def call(self, number: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool, bool]:
         """Call a student's function.
@@ -153,6 +173,7 @@ class Student:
 
     def stand_in(self, number: int, name: str, callable_: bool) -> Any:
         """Make what stands for an object of the student's."""
+        self.objects += 1
         return class_called(name if name in KINDS else "object of another kind", callable_)(self, number, name)
 
     def ask(self, request: dict[str, Any], timeout: float) -> dict[str, Any]:
@@ -360,7 +381,7 @@ class CourseFault(Exception):
     """One of the course's own cells failed before the student's code had any part in it."""
 
 
-def judge(cells: list[dict[str, Any]], student: Student, limits: Limits) -> Iterator[Verdict]:
+def judge(cells: list[dict[str, Any]], student: Student, limits: Limits) -> Iterator[tuple[int, Verdict]]:
     """Run the cells of a restored notebook in order.
 
     Parameters
@@ -375,8 +396,9 @@ def judge(cells: list[dict[str, Any]], student: Student, limits: Limits) -> Iter
 
     Yields
     ------
-    Verdict
-        One a cell.
+    tuple of int and Verdict
+        One for each cell, with its place: tests come last. All that a notebook shows was then made before any function
+        of the student's saw a hidden input, so that no output can give one away.
 
     Raises
     ------
@@ -384,19 +406,28 @@ def judge(cells: list[dict[str, Any]], student: Student, limits: Limits) -> Iter
         If a locked cell fails here, or in the sandbox before any of the student's cells.
     """
     space: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
+    tests: list[Test] = []
     inner, theirs = set(), False
-    for number, cell in enumerate(cells, 1):
+    for place, cell in enumerate(cells):
         theirs |= cell["role"] == "student"
         verdict = Verdict()
         if cell["role"] == "locked":
-            inner |= run_here(number, cell["source"], space, limits)
+            inner |= run_here(place + 1, cell["source"], space, limits)
         if cell["role"] in ("locked", "student"):
             verdict = run_there(cell["source"], student)
             if not theirs and verdict.failed:
-                raise CourseFault(f"Cell {number} fails without the student: {verdict.outputs[-1]['evalue']}")
+                raise CourseFault(f"Cell {place + 1} fails without the student: {verdict.outputs[-1]['evalue']}")
         elif cell["role"] == "test":
-            verdict = run_test(cell, space, inner, student, limits)
-        yield verdict
+            test = Test(place, cell, dict(space))
+            verdict = settle(partial(prepare, test, inner, student), student)
+            if not verdict.failed:
+                tests.append(test)
+                continue
+        yield place, verdict
+    for test in tests:
+        space.clear()  # itself, since the master's functions look their names up in it
+        space.update(test.scope)
+        yield test.place, settle(partial(carry_out, test, space, student), student)
 
 
 def run_there(source: str, student: Student) -> Verdict:
@@ -428,16 +459,51 @@ def run_here(number: int, source: str, space: dict[str, Any], limits: Limits) ->
     return inner
 
 
-def run_test(cell: dict[str, Any], space: dict[str, Any], inner: set[str], student: Student, limits: Limits) -> Verdict:
+@dataclass
+class Test:
+    """A test that waits until all cells have run.
+
+    Parameters
+    ----------
+    place : int
+        Of the cell in the notebook.
+    cell : dict
+        With ``source`` and ``points``.
+    scope : dict
+        All names that it finds, by their values at this place.
+    theirs : list of str
+        Those with stand-ins in them.
+    """
+
+    place: int
+    cell: dict[str, Any]
+    scope: dict[str, Any]
+    theirs: list[str] = field(default_factory=list)
+
+
+def prepare(test: Test, inner: set[str], student: Student) -> list[dict[str, Any]]:
+    """Get what a test needs of the student's, as it is before later cells change it. There are no outputs."""
+    now, later, _ = names_in(test.cell["source"])
+    needed = [name for name in sorted(now | later | inner) if name not in test.scope and not hasattr(builtins, name)]
+    if needed:
+        values, test.theirs = student.mark(test.place, needed)
+        test.scope.update(values)
+    return []
+
+
+def carry_out(test: Test, space: dict[str, Any], student: Student) -> list[dict[str, Any]]:
     """Run a test here; its outputs are the score's only evidence."""
-    left = min(limits.cell, student.end - time.monotonic())
-    now, later, _ = names_in(cell["source"])
-    needed = [name for name in sorted(now | later | inner) if name not in space and not hasattr(builtins, name)]
-    before = dict(space)  # a test leaves nothing behind for the next one
+    if test.theirs:
+        space.update(student.back(test.place, test.theirs))
+    return part_of_points(run_and_value(test.cell["source"], space), test.cell["points"])
+
+
+def settle(step: Callable[[], list[dict[str, Any]]], student: Student) -> Verdict:
+    """Do a step of a test, and say what came of it."""
+    left = min(student.limits.cell, student.end - time.monotonic())
     try:
         with quiet(), time_limit(left):
-            space.update(student.get(needed) if needed else {})
-            value = run_and_value(cell["source"], space)
+            return Verdict(step())
     except Stopped as stopped:
         return Verdict([failure("Stopped", f"This test counts 0: {stopped}.")], str(stopped))
     except TestTimeout:
@@ -449,10 +515,6 @@ def run_test(cell: dict[str, Any], space: dict[str, Any], inner: set[str], stude
         return Verdict([failure("NameError", text if error.name else one_line(error))])
     except Exception as error:  # a test fails in any way it likes
         return Verdict([failure(type(error).__name__, one_line(error))])
-    finally:
-        space.clear()
-        space.update(before)
-    return Verdict(part_of_points(value, cell["points"]))
 
 
 def part_of_points(value: Any, points: float) -> list[dict[str, Any]]:
@@ -464,9 +526,9 @@ def part_of_points(value: Any, points: float) -> list[dict[str, Any]]:
         return []
     if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0:
         value = value.item()
-    if type(value) not in (int, float) or not 0 <= value <= points:
+    if type(value) not in (int, float) or not -math.inf < value < math.inf:
         return [failure("NoScore", "The result of this test is not a number of points, so it counts 0.")]
-    score = repr(float(value))
+    score = repr(float(min(max(value, 0), points)))
     return [{"output_type": "execute_result", "data": {"text/plain": score}, "metadata": {}, "execution_count": None}]
 
 
@@ -576,19 +638,20 @@ def in_a_fork(job: dict[str, Any], zygote: Zygote, limits: Limits) -> dict[str, 
         near.close()
         judge_and_exit(job, zygote, limits, far)
     far.close()
-    verdicts, end = [], time.monotonic() + limits.total + 4 * GRACE + 10
+    verdicts, end = [None] * len(job["cells"]), time.monotonic() + limits.total + 4 * GRACE + 10
     try:
-        while len(verdicts) < len(job["cells"]):
-            verdicts.append(near.receive(max(0.0, end - time.monotonic())))
-            if "failed" in verdicts[-1]:
-                return verdicts[-1]
+        for _ in verdicts:
+            reply = near.receive(max(0.0, end - time.monotonic()))
+            if "failed" in reply:
+                return reply
+            verdicts[reply["place"]] = reply["verdict"]
     except WireError:
         os.kill(pid, signal.SIGKILL)
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT).si_status != signal.SIGPROF:
             return {"failed": "judging this submission did not come to an end"}
         reason = "an answer kept its test busy and could not be interrupted"
-        outputs = [failure("Stopped", f"This test counts 0: {reason}.")]
-        verdicts += [asdict(Verdict(outputs, reason))] * (len(job["cells"]) - len(verdicts))
+        lost = asdict(Verdict([failure("Stopped", f"This test counts 0: {reason}.")], reason))
+        verdicts = [verdict or lost for verdict in verdicts]
     finally:
         near.close()
         os.kill(pid, signal.SIGKILL)
@@ -602,8 +665,8 @@ def judge_and_exit(job: dict[str, Any], zygote: Zygote, limits: Limits, channel:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         resource.setrlimit(resource.RLIMIT_AS, [pages * resource.getpagesize() + MEMORY] * 2)
         student = Student(zygote, limits, [tuple(pair) for pair in job.get("files", [])])
-        for verdict in judge(job["cells"], student, limits):
-            channel.send(asdict(verdict))
+        for place, verdict in judge(job["cells"], student, limits):
+            channel.send({"place": place, "verdict": asdict(verdict)})
     except CourseFault as fault:
         channel.send({"failed": str(fault)})
     except Exception:

@@ -434,9 +434,10 @@ class Notebook:
     def __init__(self, shell: Any) -> None:
         self.shell = shell
         self.objects: list[Any] = []
+        self.marks: dict[int, dict[str, Any]] = {}
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Do what the judge asks: run a cell, get names, or call a function."""
+        """Do what the judge asks: run a cell, mark a place or go back to it, or call a function."""
         return getattr(self, f"do_{request['op']}")(request)
 
     def do_put(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -459,10 +460,21 @@ class Notebook:
                 pass
         return {"outputs": outputs.finished()}
 
-    def do_get(self, request: dict[str, Any]) -> dict[str, Any]:
+    def do_mark(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Remember what all names stand for at this place of the notebook, and give those asked for."""
+        self.marks[request["mark"]] = dict(self.shell.user_ns)
+        return self.values(request["names"])
+
+    def do_back(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Let all names stand for what they stood for at a place; functions look theirs up there."""
+        self.shell.user_ns.clear()
+        self.shell.user_ns.update(self.marks[request["mark"]])
+        return self.values(request["names"])
+
+    def values(self, names: list[str]) -> dict[str, Any]:
         """Give those names that the notebook defines."""
         space, values, refused = self.shell.user_ns, {}, {}
-        for name in request["names"]:
+        for name in names:
             if name in space:
                 try:
                     values[name] = encode(space[name], self.remember)

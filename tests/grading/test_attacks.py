@@ -700,6 +700,45 @@ def test_half_a_surrogate_pair_harms_nothing(service):
     assert outputs[1][0]["text"] == "? fine\n"
 
 
+def in_order(service, *cells):
+    """The verdicts on cells of which a test starts with ``assert``."""
+    roles = ("test" if source.startswith("assert") else "student" for source in cells)
+    return service.judge(
+        [{"role": role, "source": source, "points": 1} for role, source in zip(roles, cells, strict=True)]
+    )
+
+
+def test_no_later_cell_can_show_what_a_test_called_a_function_with(service):
+    keep = "seen = []\ndef double(x):\n    seen.append(x)\n    open('kept', 'a').write(f'{x} ')\n    return 2 * x"
+    wait = "import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.3), print(seen))).start()"
+    tell = "print(seen, double(1))\nprint(open('kept').read())"
+    verdicts = in_order(service, keep, "assert double(7351) == 14702", wait, tell, "assert double(3) == 6", tell)
+    assert [verdict.failed for verdict in verdicts] == [False] * 6
+    assert verdicts[3].outputs[0]["text"] == "[1] 2\n1 \n"
+    assert "7351" not in str(verdicts)
+
+
+def test_a_test_sees_names_as_they_were_at_its_place(service):
+    cells = (
+        "k, row, many = 2, [1, 2], (len, 3)\ndef f(x): return k * x\ndef g(x): return f(x) + 1",
+        "assert (f(3), g(3), row, many[1], k) == (6, 7, [1, 2], 3, 2)",
+        "k = 5\nrow.append(3)\ndef f(x): return -k * x\nlater = 1",
+        "assert (f(3), g(3), row, k, later) == (-15, -14, [1, 2, 3], 5, 1)",
+        "del f, k",
+        "assert g(3) == -14",
+    )
+    assert [verdict.failed for verdict in in_order(service, *cells)] == [False] * 5 + [True]
+    assert in_order(service, cells[0], "assert later == 1", *cells[2:])[1].failed
+
+
+@pytest.mark.parametrize("end", ["import os; os._exit(1)", "while True: pass", "bytearray(10**10)"])
+def test_a_last_cell_that_ends_the_program_takes_nothing_from_the_tests_before_it(service, end):
+    verdicts = in_order(
+        service, HONEST, "assert square(7) == 49", "answer = 3", "assert (answer, square(2)) == (3, 4)", end
+    )
+    assert [verdict.failed for verdict in verdicts] == [False] * 4 + [True]
+
+
 def test_an_answer_that_cannot_be_interrupted_ends_the_tests_after_it_and_not_those_before(service):
     cells = [
         {"role": "student", "source": HONEST, "points": 0},
