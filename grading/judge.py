@@ -609,18 +609,14 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 def serve(descriptor: int, limits: Limits) -> None:
     """Judge one submission after the other, each in a forked process, until the worker hangs up."""
-    import sympy  # noqa: F401, PLC0415  once, before the forks
-
-    import normlib.catalogue  # noqa: F401, PLC0415
-
     channel = Channel(socket.socket(fileno=descriptor))
     try:
         zygote = Zygote(limits)
     except SandboxMissing as missing:
         channel.send({"refused": str(missing)})
         return
-    channel.send({"ready": True})
     ready_to_fork()
+    channel.send({"ready": True})
     with contextlib.suppress(Gone):
         while True:
             job = channel.receive()

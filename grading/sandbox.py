@@ -12,6 +12,7 @@ import sys
 import sysconfig
 import tempfile
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 import normlib
@@ -136,6 +137,7 @@ def hidden(folder: Path) -> None:
             )
 
 
+@cache
 def readable() -> list[Path]:
     """The folders with the interpreter and its packages: all that a notebook can read besides its own files."""
     paths = {

@@ -16,6 +16,7 @@ import copy
 import ctypes
 import errno
 import gc
+import importlib
 import io
 import json
 import os
@@ -51,6 +52,8 @@ FORBIDDEN_CALLS = (
 )
 # Memory that belongs to no process, so that nobody could count it.
 FORBIDDEN_CALLS += ("memfd_create", "memfd_secret", "shmget", "semget", "msgget")
+# What answers and tests use; parts of NumPy and SymPy are else imported at their first use, in every fork
+USED = ("normlib.catalogue", "numpy.ma", "numpy.random", "numpy.testing", "sympy.tensor.tensor")
 WORK = Path("/notebook")  # the notebook's folder, in memory
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -79,13 +82,8 @@ def main() -> None:
 
 def warm_up() -> Any:
     """Import what notebooks use and make the shell that every notebook's process starts with."""
-    import numpy.testing  # noqa: F401, PLC0415
-    import sympy  # noqa: F401, PLC0415
     from IPython.core.interactiveshell import InteractiveShell  # noqa: PLC0415
     from traitlets.config import Config  # noqa: PLC0415
-
-    import normlib  # noqa: PLC0415
-    import normlib.catalogue  # noqa: F401, PLC0415
 
     config = Config()
     config.HistoryManager.enabled = False
@@ -102,6 +100,8 @@ def warm_up() -> Any:
 
 def ready_to_fork() -> None:
     """Make forks of this process cheap: hundreds of them are to come, and each gets a copy of its page tables."""
+    for name in USED:
+        importlib.import_module(name)
     gc.collect()
     gc.freeze()  # a collection in a fork would copy every page
     # huge pages, where memory allows: one entry in the tables then stands for 512. Only the cost depends on it
