@@ -12,7 +12,7 @@ PAGES := $(wildcard chapters/*.md) _config.yml _toc.yml $(shell find theme -type
 # nbgrader and Jupyter start other programs by name; those of the environment come first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 .DELETE_ON_ERROR:
-.PHONY: all setup release site serve lab sample grade test bench bench-grading lock clean help
+.PHONY: all setup release site serve lab sample grade test bench bench-grading site-report lock clean anew help
 
 all: setup ## set up, build the assignments and the site, grade the sample class
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target build/site.done build/sample.done  # two cores are common
@@ -64,11 +64,12 @@ build/release.done: .venv/done $(AUTHORED) $(GRADING)
 	@grade release
 	@touch $@
 
+# `make site SITE_URL=https://…` when its address is known: for previews, canonical links and the sitemap.
 # The website. --all, since a page that failed is not read again otherwise and the next run would be green.
 
 site: build/site.done ## build the website into _build/html
 
-build/site.done: node_modules/done $(PAGES) $(NORMLIB)
+build/site.done: node_modules/done $(PAGES) $(NORMLIB) $(if $(SITE_URL),anew)
 	@mkdir -p build
 	@jupyter-book build . --all -W --keep-going -q > build/site.log 2>&1 || { cat build/site.log; exit 1; }
 	@touch $@
@@ -102,6 +103,9 @@ test: setup build/release.done build/site.done ## run every test
 
 bench: .venv-bench/done ## measure the norms beside PyTorch, in an environment of its own
 	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE PYTHONPATH=. .venv-bench/bin/python benchmarks/norms.py
+
+site-report: site ## say what each page of the website costs a reader, and whether it keeps within the limits
+	python benchmarks/site_report.py
 
 bench-grading: setup .venv-otter/done ## measure grading beside nbgrader's own
 	python benchmarks/grading.py

@@ -193,12 +193,13 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         return
     out = Path(app.outdir)
     static = out / "_static"
-    for path in [*static.rglob("*.map"), *static.rglob("*.html")]:
+    pages = {out / f"{name}.html" for name in (*app.env.found_docs, *app.config.html_additional_pages, "search")}
+    for path in {*static.rglob("*.map"), *out.rglob("*.html")} - pages:  # also pages that are no more
         path.unlink()
     styles, scripts = ([name for name, _ in files] for files in (app.config.html_css_files, app.config.html_js_files))
     colors = "".join(f"--course-{name}:{on_paper(color)};" for name, color in COLORS.items())
     (static / "colors.css").write_text(f":root{{{colors}}}")
-    pack(static, sorted(out.rglob("*.html")), ["colors.css", *styles], scripts)
+    pack(static, sorted(pages), ["colors.css", *styles], scripts)
     social.draw(static / "social.png")
     search = static / "searchtools.js"  # keeps formulas out of search results
     search.write_text(search.read_text().replace('".headerlink"', '".headerlink", ".katex"'))

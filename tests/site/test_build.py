@@ -1,9 +1,11 @@
 """How the site is built, and what must and must not be in it; no browser needed."""
 
 import ast
+import io
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +14,12 @@ from urllib.parse import unquote, urlsplit
 import jupytext
 import nbformat
 import pytest
+import tinycss2
 from bs4 import BeautifulSoup
 from pages import PAGES, ROOT
+
+sys.path.insert(0, str(ROOT / "theme"))
+import bundle
 
 HEAD = """---
 jupytext: {text_representation: {extension: .md, format_name: myst}}
@@ -154,3 +160,53 @@ def test_nothing_that_graders_keep_is_on_the_site(html):
             text = path.read_text(encoding="utf-8")
             assert [line for line in hidden if line in text] == [], path
             assert not re.search(r'"nbgrader": *\{|BEGIN HIDDEN TESTS|BEGIN SOLUTION', text), path
+
+
+def test_every_page_has_a_title_a_description_and_an_icon_of_its_own(html, soups):
+    titles, descriptions = set(), set()
+    for name in PAGES:
+        page = html / f"{name}.html"
+        head = soups[page].head
+        titles.add(head.title.text)
+        descriptions.add(head.find("meta", attrs={"name": "description"})["content"])
+        assert head.find("meta", property="og:title")["content"] == head.title.text
+        assert (page.parent / head.find("link", rel="icon")["href"]).exists()
+        assert len(head.find_all("meta", attrs={"name": "viewport"})) >= 1
+    assert len(titles) == len(descriptions) == len(PAGES)
+    assert all(15 < len(title) < 75 and "Layer normalization" in title for title in titles)
+    assert all(40 < len(text) <= 162 and "\\" not in text for text in descriptions)
+
+
+def test_pages_previews_and_the_sitemap_tell_the_address_where_it_is_known(book, tmp_path):
+    status, output, page = book("Some words about it.\n", SITE_URL="")
+    assert status == 0, output
+    assert not (tmp_path / "_build" / "html" / "sitemap.xml").exists()
+    assert "canonical" not in page
+    assert "og:url" not in page
+    status, output, page = book("Some words about it.\n", SITE_URL="https://example.org/course")
+    assert status == 0, output
+    out = tmp_path / "_build" / "html"
+    address = "https://example.org/course/page.html"
+    head = BeautifulSoup(page, "html.parser").head
+    assert head.find("link", rel="canonical")["href"] == head.find("meta", property="og:url")["content"] == address
+    assert head.find("meta", property="og:description")["content"] == "Some words about it."
+    assert f"<loc>{address}</loc>" in (out / "sitemap.xml").read_text()
+    picture = head.find("meta", property="og:image")["content"].removeprefix("https://example.org/course/")
+    assert struct.unpack(">II", (out / picture).read_bytes()[16:24]) == (1200, 630)  # width and height in a PNG
+    assert "url=page.html" in (out / "index.html").read_text()
+
+
+def test_style_rules_are_left_out_only_where_they_cannot_apply():
+    css = """.used a, .unused b { x: 1 } #gone.used { y: 2 } p:not(.unused) { z: 3 }
+    @media print { .unused { x: 4 } } @media (width > 3px) { .used:is(.unused, b) { x: 5 } } :root { --v: 6 }"""
+    kept = "".join(bundle.prune(tinycss2.parse_stylesheet(css, skip_whitespace=True), {"used"}))
+    wide = "@media (width > 3px) {.used:is(.unused, b){x: 5}}"
+    assert kept == f".used a{{x: 1}}p:not(.unused){{z: 3}}{wide}:root{{--v: 6}}"
+
+
+def test_fonts_hold_the_characters_asked_for_and_no_others():
+    path = bundle.KATEX / "fonts" / "KaTeX_Main-Regular.woff2"
+    data = bundle.subset(path, frozenset("ab√"))
+    assert data[:4] == b"wOF2"
+    assert set(bundle.TTFont(io.BytesIO(data)).getBestCmap()) == {ord("a"), ord("b"), ord("√")}
+    assert len(data) < path.stat().st_size / 8
