@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from grading.sandbox import Limits, SandboxMissing, Zygote
+from grading.sandbox import Launched, Limits, SandboxMissing, Zygote
 from grading.student import ready_to_fork
 from grading.wire import MAX_TEXT, MIME_TYPES, Channel, Gone, Late, WireError, decode, encode
 from normlib.checking import CHANGED
@@ -76,10 +76,14 @@ class Student:
         How long to wait.
     files : list of (str, bytes)
         The assignment's own files.
+    spare : tuple of socket, optional
+        A process that was launched ahead.
     """
 
-    def __init__(self, zygote: Zygote, limits: Limits, files: list[tuple[str, bytes]]) -> None:
-        self.zygote, self.limits, self.files = zygote, limits, files
+    def __init__(
+        self, zygote: Zygote, limits: Limits, files: list[tuple[str, bytes]], spare: Launched | None = None
+    ) -> None:
+        self.zygote, self.limits, self.files, self.spare = zygote, limits, files, spare
         self.end = time.monotonic() + limits.total
         self.done: list[dict[str, Any]] = []  # what to ask for again after a restart
         self.restarts = -1
@@ -98,7 +102,8 @@ class Student:
         self.restarts += 1
         if self.restarts > MAX_RESTARTS:
             raise Stopped("the program had ended too often to be started again")
-        channel, self.leash = self.zygote.launch()
+        channel, self.leash = self.spare or self.zygote.launch()
+        self.spare = None
         self.channel = Channel(channel)
         if self.files:
             self.ask({"op": "put", "files": self.files}, self.limits.cell)
@@ -619,48 +624,58 @@ def serve(descriptor: int, limits: Limits) -> None:
     channel.send({"ready": True})
     with contextlib.suppress(Gone):
         while True:
+            zygote, spare = launched(zygote, limits)  # it is ready when the next submission comes
             job = channel.receive()
             if zygote.process.poll() is not None:
-                zygote = Zygote(limits)
-            channel.send(in_a_fork(job, zygote, limits))
+                zygote, spare = launched(zygote, limits)
+            pid, reply = in_a_fork(job, zygote, spare, limits)
+            channel.send(reply)
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)  # which takes a while, as there is memory to be freed
     zygote.close()
 
 
-def in_a_fork(job: dict[str, Any], zygote: Zygote, limits: Limits) -> dict[str, Any]:
-    """Judge a submission in a process of its own, which is ended if it outlives its time."""
+def launched(zygote: Zygote, limits: Limits) -> tuple[Zygote, Launched]:
+    """Launch a notebook's process, in another sandbox if this one has ended."""
+    if zygote.process.poll() is not None:
+        zygote = Zygote(limits)
+    return zygote, zygote.launch()
+
+
+def in_a_fork(job: dict[str, Any], zygote: Zygote, spare: Launched, limits: Limits) -> tuple[int, dict[str, Any]]:
+    """Judge a submission in a process of its own, whose end is the caller's business."""
     near, far = (Channel(end) for end in socket.socketpair())
     pid = os.fork()
     if pid == 0:
         near.close()
-        judge_and_exit(job, zygote, limits, far)
-    far.close()
+        judge_and_exit(job, zygote, spare, limits, far)
+    for end in (far, *spare):
+        end.close()
     verdicts, end = [None] * len(job["cells"]), time.monotonic() + limits.total + 4 * GRACE + 10
     try:
         for _ in verdicts:
             reply = near.receive(max(0.0, end - time.monotonic()))
             if "failed" in reply:
-                return reply
+                return pid, reply
             verdicts[reply["place"]] = reply["verdict"]
     except WireError:
         os.kill(pid, signal.SIGKILL)
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT).si_status != signal.SIGPROF:
-            return {"failed": "judging this submission did not come to an end"}
+            return pid, {"failed": "judging this submission did not come to an end"}
         reason = "an answer kept its test busy and could not be interrupted"
         lost = asdict(Verdict([failure("Stopped", f"This test counts 0: {reason}.")], reason))
         verdicts = [verdict or lost for verdict in verdicts]
     finally:
         near.close()
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-    return {"verdicts": verdicts}
+    return pid, {"verdicts": verdicts}
 
 
-def judge_and_exit(job: dict[str, Any], zygote: Zygote, limits: Limits, channel: Channel) -> None:
+def judge_and_exit(job: dict[str, Any], zygote: Zygote, spare: Launched, limits: Limits, channel: Channel) -> None:
     """Send the verdicts one by one, so that those before an answer that ends this process stay."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         resource.setrlimit(resource.RLIMIT_AS, [pages * resource.getpagesize() + MEMORY] * 2)
-        student = Student(zygote, limits, [tuple(pair) for pair in job.get("files", [])])
+        student = Student(zygote, limits, [tuple(pair) for pair in job.get("files", [])], spare)
         for place, verdict in judge(job["cells"], student, limits):
             channel.send({"place": place, "verdict": asdict(verdict)})
     except CourseFault as fault:

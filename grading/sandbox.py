@@ -54,6 +54,9 @@ class Limits:
     processes: int = 64
 
 
+Launched = tuple[socket.socket, socket.socket]  # the channel to a notebook's process, the leash to its supervisor
+
+
 class SandboxMissing(RuntimeError):
     """The machine cannot contain submissions; the message says in one line what is missing."""
 
@@ -207,7 +210,7 @@ class Zygote:
         self.said.seek(0)
         return (self.said.read(2**20).decode(errors="replace").strip().splitlines() or [""])[-1]
 
-    def launch(self) -> tuple[socket.socket, socket.socket]:
+    def launch(self) -> Launched:
         """Start a notebook's process.
 
         Returns
