@@ -4,7 +4,7 @@
 PYTHON ?= python3
 PORT ?= 8000
 BIN := .venv/bin
-NORMLIB := $(wildcard normlib/*.py normlib/*.js)
+NORMLIB := $(wildcard normlib/*.py normlib/*.js normlib/*.css)
 GRADING := $(wildcard grading/*.py) nbgrader_config.py
 AUTHORED := $(wildcard solutions/*/*.md)
 PAGES := $(wildcard chapters/*.md) _config.yml _toc.yml $(shell find theme -type f -not -name '*.pyc')

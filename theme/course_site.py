@@ -53,7 +53,7 @@ def normlib_digest() -> str:
     """Return a short hash of everything in the ``normlib`` that pages import."""
     folder = Path(find_spec("normlib").origin).parent
     digest = hashlib.sha256()
-    for path in sorted([*folder.glob("*.py"), *folder.glob("*.js")]):
+    for path in sorted(path for kind in ("py", "js", "css") for path in folder.glob(f"*.{kind}")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 
