@@ -144,8 +144,10 @@ class Sheet:
         )
         self.book.db.connection().execute(enter, rows)
         same = select(mark.now).where(mark.notebook_id == grade.c.notebook_id, mark.cell_id == grade.c.cell_id)
-        theirs = grade.c.notebook_id.in_(places.values()), grade.c.manual_score.is_not(None)
-        final = update(grade).where(*theirs, same.where(mark.settled == mark.now).exists())
+        # the grade book's index starts with the cells
+        theirs = grade.c.cell_id.in_(self.graded.values()), grade.c.notebook_id.in_(places.values())
+        still = grade.c.manual_score.is_not(None), same.where(mark.settled == mark.now).exists()
+        final = update(grade).where(*theirs, *still)
         self.book.db.execute(final.values(needs_manual_grade=False))
 
     def _places(self, students: list[str]) -> dict[str, str]:

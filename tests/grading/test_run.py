@@ -18,6 +18,7 @@ import psutil
 import pytest
 from distributed import LocalCluster
 from nbgrader.api import Comment, Grade, SubmittedAssignment
+from sqlalchemy import event
 from typer.testing import CliRunner
 
 from grading import cli, gradebook, run, sample
@@ -251,6 +252,26 @@ def test_a_judge_that_is_lost_is_replaced(hand_ins, fresh):
                 if "grading.judge" in child.cmdline():
                     child.kill()
     assert sorted(one.outcome for one in reports) == ["graded"] * 3
+
+
+def test_what_is_written_for_one_is_found_by_an_index_whatever_the_size_of_the_class(graded):
+    plans = []
+    with graded[0].gradebook() as book:
+        sheet = gradebook.Sheet(book, L2, graded[0].config())
+        connection = book.db.connection().connection
+
+        def explain(_connection, _cursor, statement, values, _context, many):
+            rows = connection.cursor().execute(f"EXPLAIN QUERY PLAN {statement}", values[0] if many else values)
+            plans.extend(row[3] for row in rows)
+
+        event.listen(book.db.get_bind(), "before_cursor_execute", explain)
+        sheet.clear(["all-right-0", "ddof-1-0"])
+        points, said = dict.fromkeys(sheet.graded, 1.0), dict.fromkeys(sheet.answers)
+        one = Outcome(scores=points, comments=said, digests=dict.fromkeys(sheet.graded, "digest"))
+        sheet.write([("all-right-0", datetime(2026, 1, 1), one)])
+        book.db.rollback()
+    assert len(plans) > 10
+    assert [plan for plan in plans if plan.startswith("SCAN") and "CONSTANT" not in plan] == []
 
 
 # Runs are stopped
