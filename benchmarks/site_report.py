@@ -31,6 +31,7 @@ MOST_BYTES, MOST_REQUESTS = 400_000, 20
 RULES = ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"]
 LINK = {"offline": False, "latency": 40, "downloadThroughput": 10e6 / 8, "uploadThroughput": 10e6 / 8}
 SLOWER = 4
+LATE = 700  # ms to wait after the page has loaded for what comes late
 PACKED = {".html", ".css", ".js", ".svg", ".json", ".ipynb", ".md", ".txt", ".xml"}
 WATCH = """
   window.shift = 0;
@@ -97,7 +98,7 @@ class Visit:
 
 
 def visit(browser: Browser, url: str, name: str, *, slow: bool = True, width: int = 1280) -> Visit:
-    """Open one page in a fresh context and wait until nothing more is loaded."""
+    """Open one page in a fresh context, as one with an empty cache does, and wait until it has settled."""
     context = browser.new_context(viewport={"width": width, "height": 900})
     try:
         page = context.new_page()
@@ -110,8 +111,10 @@ def visit(browser: Browser, url: str, name: str, *, slow: bool = True, width: in
         if slow:
             devtools.send("Network.emulateNetworkConditions", LINK)
             devtools.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
-        page.goto(f"{url}/{name}.html", wait_until="networkidle", timeout=120_000)
+        page.goto(f"{url}/{name}.html")
         paint = page.wait_for_function(PAINT).json_value()
+        page.evaluate("document.fonts.ready.then(() => {})")
+        page.wait_for_timeout(LATE)
         shift = page.evaluate("window.shift")
     finally:
         context.close()
@@ -127,7 +130,7 @@ def violations(browser: Browser, url: str, name: str, theme: str) -> list[str]:
     try:
         context.add_init_script(f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}');")
         page = context.new_page()
-        page.goto(f"{url}/{name}.html", wait_until="networkidle")
+        page.goto(f"{url}/{name}.html")
         page.evaluate(UNFOLD)
         found = Axe().run(page, options={"runOnly": RULES}).response["violations"]
         return [f"{one['id']}: {one['nodes'][0]['html'][:120]}" for one in found]
