@@ -12,7 +12,6 @@ import sys
 import sysconfig
 import tempfile
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 
 import normlib
@@ -140,7 +139,6 @@ def hidden(folder: Path) -> None:
             )
 
 
-@cache
 def readable() -> list[Path]:
     """The folders with the interpreter and its packages: all that a notebook can read besides its own files."""
     paths = {
@@ -186,6 +184,7 @@ class Zygote:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
+        self.readable = [str(path) for path in readable()]
         self.control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # numpy's choice of kernels is the machine's owner's, not the student's
         environment = ENVIRONMENT | {
@@ -220,7 +219,7 @@ class Zygote:
         """
         channel, far_channel = socket.socketpair()
         leash, far_leash = socket.socketpair()
-        request = json.dumps({**asdict(self.limits), "readable": [str(path) for path in readable()]}).encode()
+        request = json.dumps({**asdict(self.limits), "readable": self.readable}).encode()
         socket.send_fds(self.control, [request], [far_channel.fileno(), far_leash.fileno()])
         far_channel.close()
         far_leash.close()

@@ -44,14 +44,14 @@ def test_a_reason_that_was_not_given_is_named(say):
 
 def test_the_mistake_is_said_in_one_line(say):
     assert re.fullmatch(
-        r"Tests mean and variance.*\n +✗ Not yet – variance: .*ddof=1.*",
+        r"Tests the variance.*\n +✗ Not yet – variance: .*ddof=1.*",
         say(LEVEL_2, {"ex-2-1-answer": DDOF}, solved=True),
     )
 
 
 def test_an_answer_that_stops_is_the_first_reason(say):
     said = say(LEVEL_2, {"ex-2-1-answer": "mean = 1 / 0"}, solved=True)
-    assert said.startswith("mean = 1 / 0\n    ZeroDivisionError: division by zero\nTests mean and variance")
+    assert said.startswith("mean = 1 / 0\n    ZeroDivisionError: division by zero\nTests the mean (1 point).\n")
 
 
 @pytest.mark.parametrize("kernel", [{"name": "python2", "display_name": "Python 2"}, None])
