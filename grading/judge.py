@@ -1,8 +1,9 @@
 """The judge: runs the master's tests, and asks the student's process for the answers they need.
 
-``python -m grading.judge FD`` is the service that a grading worker keeps. For every submission it forks a process that
-runs the cells in the sandbox, and then the tests here. A test passes when it ran to its end without an
-exception; nothing that the student's process says can stand for that.
+The master is the instructor's notebook, whose cells have been put into what a student handed in; ``theirs`` is what is
+the student's. ``python -m grading.judge FD LIMIT=VALUE…`` is the service that a grading worker keeps. For every
+submission it forks a process that runs the cells in the sandbox, and then the tests here. A test passes when it ran to
+its end without an exception; nothing that the student's process says can stand for that.
 """
 
 from __future__ import annotations
@@ -644,13 +645,13 @@ def launched(zygote: Zygote, limits: Limits) -> tuple[Zygote, Launched]:
 
 def in_a_fork(job: dict[str, Any], zygote: Zygote, spare: Launched, limits: Limits) -> tuple[int, dict[str, Any]]:
     """Judge a submission in a process of its own, whose end is the caller's business."""
-    near, far = (Channel(end) for end in socket.socketpair())
+    near, far = (Channel(side) for side in socket.socketpair())
     pid = os.fork()
     if pid == 0:
         near.close()
         judge_and_exit(job, zygote, spare, limits, far)
-    for end in (far, *spare):
-        end.close()
+    for side in (far, *spare):
+        side.close()
     verdicts, end = [None] * len(job["cells"]), time.monotonic() + limits.total + 4 * GRACE + 10
     try:
         for _ in verdicts:

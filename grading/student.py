@@ -5,6 +5,9 @@ every notebook it is asked for:
 
     zygote ── supervisor ── init (pid 1 of new namespaces) ── the notebook's process
 
+The judge's requests, by their ``op``: ``put`` files, ``run`` a cell, ``mark`` a place in the notebook and give names as
+they are there, go ``back`` to it, ``call`` a function.
+
 The supervisor sees the memory of all that the notebook starts and ends it when told to. When the notebook's process
 ends, so does its init, and with it everything that was left running.
 """
