@@ -64,8 +64,9 @@ build/release.done: .venv/done $(AUTHORED) $(GRADING)
 	@grade release
 	@touch $@
 
-# `make site SITE_URL=https://…` when its address is known: for previews, canonical links and the sitemap.
 # The website. --all, since a page that failed is not read again otherwise and the next run would be green.
+# `make site SITE_URL=https://…` when its address is known: for previews, canonical links and the sitemap. No file depends on
+# an address, so with one the site is always built: `anew` is a target that never exists.
 
 site: build/site.done ## build the website into _build/html
 

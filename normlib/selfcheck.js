@@ -4,6 +4,7 @@
 /** Read numbers as people type them, how many being asked: [1, −2.5], or a sentence that says what cannot be read. */
 export function parse(text, { count, decimals } = {}) {
   const own = read(text);
+  if (own === UNREADABLE && count === 1) return "this cannot be read as a number. Write it with a point, or as a fraction.";
   if (typeof own === "string" || own.length === count || !decimals || !COMMA.test(text)) return own;
   const other = read(text.replace(/(\d),(?=\d)/g, "$1.")); // a decimal comma, where only that gives as many as are asked
   return other.length === count && typeof other !== "string" ? other : own;
@@ -157,6 +158,7 @@ const STYLE = `
 .nl-check details > summary { cursor: pointer; font-size: inherit }
 .nl-check ol { margin: .4rem 0 0; padding-left: 1.3rem }
 .nl-check li > div { margin: .1rem 0 .5rem; font-weight: 600; overflow-wrap: anywhere }
+.nl-note { font-size: .87em; opacity: .8 }
 .nl-check .right { color: var(--course-right, inherit) }
 .nl-check .wrong { color: var(--course-wrong, inherit) }
 `;
@@ -191,6 +193,17 @@ function field(exercise, question, sentences) {
   return { status, box, input, empty: () => !input.value.trim(), verdict: () => judgeText(question, input.value, sentences) };
 }
 
+/** What can be typed into the fields, and what only `check` looks at. */
+function note(questions, elsewhere) {
+  const decimal = questions.filter(({ decimals, kind }) => kind === "numbers" && decimals);
+  const lists = decimal.some(({ rights }) => rights[0].length > 1) ? "; separate several by commas or spaces" : "";
+  const names = elsewhere.flatMap((name) => [", ", html("code", {}, name)]).slice(1);
+  return [
+    decimal.length ? `Numbers can be typed as −7/√2, 0.25 or 0,25${lists}. ` : "",
+    ...(names.length ? ["Checked in the notebook only: ", ...names, "."] : []),
+  ];
+}
+
 /** Judge all fields, say what came of each, and count the right ones. */
 function judgeAll(fields) {
   let right = 0;
@@ -218,11 +231,12 @@ function render({ model, el }) {
   const back = html("button", { type: "button" }, "Original numbers");
   const more = html("button", { type: "button" }, "New numbers");
   const statement = html("div", { role: "status" });
+  const typed = html("p", { class: "nl-note" });
   const sheet = html("div", { class: "nl-sheet" });
   const summary = html("p", { role: "status" });
   const solution = html("details");
   const form = html("form", { class: "nl-check", "aria-label": `Self-check of exercise ${exercise}` },
-    html("div", { class: "nl-head" }, title, more), statement, sheet, html("div", {}, html("button", {}, "Check"), back), summary, solution);
+    html("div", { class: "nl-head" }, title, more), statement, typed, sheet, html("div", {}, html("button", {}, "Check"), back), summary, solution);
 
   function show(number) {
     const { questions, answers, statement: text = "" } = sets[(shown = number)];
@@ -231,6 +245,7 @@ function render({ model, el }) {
     const total = model.get("live") ? "" : ` of ${sets.length - 1}`;
     title.textContent = number ? `${exercise} with new numbers, ${number}${total}` : `Check your answers to ${exercise}`;
     statement.innerHTML = text;
+    typed.replaceChildren(...note(questions, number ? [] : model.get("elsewhere")));
     summary.textContent = "";
     back.hidden = solution.hidden = !number;
     solution.open = false;

@@ -373,6 +373,7 @@ class SelfCheck(anywidget.AnyWidget):
 
     exercise = traitlets.Unicode().tag(sync=True)
     questions = traitlets.List().tag(sync=True)
+    elsewhere = traitlets.List(traitlets.Unicode()).tag(sync=True)  # what only `check` looks at
     sentences = traitlets.Dict().tag(sync=True)
     steps = traitlets.Dict().tag(sync=True)
     more = traitlets.List().tag(sync=True)
@@ -382,10 +383,12 @@ class SelfCheck(anywidget.AnyWidget):
 
     def __init__(self, exercise: str) -> None:
         asked = questions(exercise)
+        names = [question["name"] for question in asked]
         self._sets = _sets(exercise)
         super().__init__(
             exercise=exercise,
             questions=asked,
+            elsewhere=[q.name for q in checking.find(exercise).quantities if q.name not in names],
             sentences={name: message(name) for question in asked for name, _ in question["wrongs"]},
             steps={name: as_html(words) for name, words in STEPS[exercise].items()},
             more=list(itertools.islice(self._sets, PREPARED)),
@@ -400,7 +403,9 @@ class SelfCheck(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle, metadata = super()._repr_mimebundle_(**kwargs)
-        state = {name: getattr(self, name) for name in ("exercise", "questions", "sentences", "steps", "more")}
+        state = {
+            name: getattr(self, name) for name in ("exercise", "questions", "elsewhere", "sentences", "steps", "more")
+        }
         still = f"<p>With JavaScript, you can check your answers here; in a notebook with <code>{self!r}</code>.</p>"
         return {**bundle, "text/html": _live("selfcheck", self._esm, state, still)}, metadata
 

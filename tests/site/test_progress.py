@@ -290,7 +290,7 @@ def test_the_first_screen_says_it_all(open_page):
         place = page.locator(part).first.bounding_box()
         assert place["y"] + place["height"] <= 800
     ways = page.locator(".ways a").evaluate_all("(all) => all.map((link) => link.href.split('/').pop())")
-    assert ways == ["level-1-recognition.html", "index.html#exercise-table", "instructors.html"]
+    assert ways == ["level-1-recognition.html", "index.html#for-students", "instructors.html"]
 
 
 def test_script_is_small_and_sends_nothing():

@@ -148,6 +148,8 @@ def test_reads_numbers_as_people_write_them(run_module, text, numbers):
         ("1,536", 1, 0, [1, 536]),  # of an integer, it would be a thousand or so
         ("1,2,3", 1, 4, [1, 2, 3]),
         ("3,4/2", 1, 4, [1.7]),
+        ("five", 1, 4, "this cannot be read as a number. Write it with a point, or as a fraction."),
+        ("five", 2, 4, "this cannot be read as numbers. Write them with a point and separate them by commas."),
     ],
 )
 def test_a_decimal_comma_is_read_where_nothing_else_can_be_meant(run_module, text, count, decimals, numbers):
@@ -245,6 +247,17 @@ def test_form_names_the_mistake_and_tells_the_page(form):
     assert all(says(form, name) == "✓ Right." for name in ("mean", "variance", "standardized"))
     assert form.locator("[aria-invalid]").count() == 0
     assert form.page.evaluate("told") == [{"exercise": "2.1", "right": False}, {"exercise": "2.1", "right": True}]
+
+
+@pytest.mark.browser
+def test_form_says_once_what_it_reads_and_what_it_leaves_to_the_notebook(form):
+    note = form.locator(".nl-note")
+    assert note.text_content() == (
+        "Numbers can be typed as −7/√2, 0.25 or 0,25; separate several by commas or spaces. "
+        "Checked in the notebook only: standardize."
+    )
+    press(form, "New numbers")
+    assert "notebook" not in note.text_content()  # they ask for no function
 
 
 @pytest.mark.browser
@@ -423,7 +436,10 @@ LAB = """(async () => {
 @pytest.mark.browser
 def test_the_module_asks_python_when_it_runs_out(run_module):
     widget = self_check("2.1")
-    state = {name: getattr(widget, name) for name in ("exercise", "questions", "sentences", "steps", "more", "live")}
+    state = {
+        name: getattr(widget, name)
+        for name in ("exercise", "questions", "elsewhere", "sentences", "steps", "more", "live")
+    }
     seen = run_module("selfcheck", f"await {LAB}", state)
     assert seen == [f"2.1 with new numbers, {n}: {one['statement']}" for n, one in enumerate(widget.more[:3], 1)]
 
