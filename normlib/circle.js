@@ -87,7 +87,7 @@ function render({ model, el }) {
     model.save_changes();
     const { x_hat } = see();
     const most = x_hat.findIndex((v) => abs(v) > ROOT2 - 1e-9);
-    status.textContent = says ?? (most < 0 ? `x̂ = ${list(x_hat)}` : `|x̂${SUBSCRIPTS[most]}| is √2, the most there is: the other two are equal, and its gradient is 0.`);
+    status.textContent = says ?? (most < 0 ? `x̂ = ${list(x_hat)}` : `|x̂${SUBSCRIPTS[most]}| is √2, the most there is: the other two are equal, and ∇x̂${SUBSCRIPTS[most]} is 0.`);
     draw();
   }
   /** Put x where its two coordinates in the plane and its mean are given. */
@@ -162,7 +162,8 @@ function render({ model, el }) {
       const on = Number(abs(x_hat[j] - ROOT2) < 1e-9);
       const style = { stroke: "currentColor", "stroke-width": 1, "fill-opacity": on };
       const at = axis.map((v) => v * ROOT3);
-      return [disc(place(at), 5, colors.x_hat, style), text(place(at, unit + 13 + 13 * on), `x̂${SUBSCRIPTS[j]} = √2`)];
+      const [h, v] = place(at, unit + 13); // aside, where the arrow to x̂ comes in
+      return [disc(place(at), 5, colors.x_hat, style), text([h + 44 * on * axis[1], v + 44 * on * axis[0]], `x̂${SUBSCRIPTS[j]} = √2`)];
     });
     const slope = flat(gradient[feature]);
     const long = min(110, 100 / size(slope)); // pixels; not in the scale of the plane, it would be too short
@@ -173,7 +174,7 @@ function render({ model, el }) {
         ...halo("scale", origin, place(ray, 130), colors.sigma), ...halo("shift", far, far, colors.mu),
         line(origin, outer > 0 ? far : near, "currentColor", { "stroke-dasharray": "2 4" }),
         ...arrow(far, near, colors.sigma), ...arrow(near, tip, "currentColor"), disc(near, 5.5, colors.x_hat),
-        text([near[0] - outer * (14 * ray[0] + 11 * ray[1]), near[1] + outer * (14 * ray[1] - 11 * ray[0])], "x̂", BIG), label(far, outer, "x − μ", 16), label(tip, 1.2, `∇x̂${SUBSCRIPTS[feature]}`),
+        text([near[0] - outer * (14 * ray[0] + 11 * ray[1]), near[1] + outer * (14 * ray[1] - 11 * ray[0])], "x̂", BIG), label(far, outer, "x − μ", 16), ...(size(slope) > 1e-9 ? [label(tip, 1.2, `∇x̂${SUBSCRIPTS[feature]}`)] : []),
       ] : []));
     set(shadow, { transform: `translate(${far})`, "aria-valuenow": angleOf(centered), "aria-valuetext": `x̂ = ${list(x_hat)}` });
   }
@@ -198,7 +199,8 @@ function render({ model, el }) {
 
   function outlier() {
     const { x_hat, centered } = see();
-    turn([90, -30, -150][x_hat.indexOf(max(...x_hat))] ?? 90, size(centered) || ROOT3);
+    feature = max(0, x_hat.indexOf(max(...x_hat))); // of a constant row the first
+    turn([90, -30, -150][feature], size(centered) || ROOT3);
   }
   const pick = choice("gradient of", { 0: "x̂₁", 1: "x̂₂", 2: "x̂₃" }, (i) => {
     feature = Number(i);

@@ -123,6 +123,51 @@ def test_shows_every_quantity(figure):
     assert figure.box.locator("svg circle").count() == 8  # what the others are
 
 
+@pytest.mark.browser
+def test_without_centering_no_panel_says_that_it_is_centered(figure):
+    panel = figure.box.locator(".nl-panels > div").nth(1)
+    for norm, title, values in (
+        ("RMSNorm", "x, not centered", [2, 4, 6, 8]),
+        ("LayerNorm", "x − μ", [-3, -1, 1, 3]),
+        ("BatchNorm", "x − μ", [-2, 4 - 10 / 3, 6 - 19 / 3, 8 - 14 / 3]),
+    ):
+        figure.choose(norm)
+        assert panel.locator("span").text_content() == title
+        assert panel.locator("svg").get_attribute("aria-label").startswith(f"{title} = (")
+        assert figure.shown(1) == pytest.approx(values)
+
+
+@pytest.mark.browser
+def test_y_is_drawn_in_the_scale_of_x_hat_as_long_as_it_fits(figure):
+    def heights(panel):
+        bars = figure.box.locator(f".nl-panels > :nth-child({panel + 1}) rect[fill]")
+        return [float(bar.get_attribute("height")) for bar in bars.all()]
+
+    for norm in ("RMSNorm", "BatchNorm", "LayerNorm"):
+        figure.choose(norm)
+        assert min(heights(2)) > 1
+        assert heights(3) == pytest.approx(heights(2))  # γ = 1, β = 0: y is x̂
+    figure.knob("gamma").fill("-0.5")
+    assert heights(3) == pytest.approx([height / 2 for height in heights(2)])
+    figure.knob("gamma").fill("4")  # 4 · 1.342 = 5.367 needs a scale of its own, to 10
+    assert heights(3)[3] / heights(3)[2] == pytest.approx(3)
+    assert heights(3)[3] == pytest.approx(0.5367 * 46, rel=1e-3)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 360])
+def test_no_button_moves_the_sliders(open_page, width):
+    figure = Bars(open_page(INDEX, width=width))
+    place = "(box) => box.querySelector('.nl-knobs').getBoundingClientRect().top - box.getBoundingClientRect().top"
+    start = figure.box.evaluate(place)
+    for norm in ("LayerNorm", "RMSNorm", "BatchNorm"):
+        for button in figure.box.get_by_role("button").all():
+            figure.choose(norm)
+            assert figure.box.evaluate(place) == pytest.approx(start, abs=0.5)
+            button.click()
+            assert figure.box.evaluate(place) == pytest.approx(start, abs=0.5)
+
+
 # How many values a dashed line runs through; each of its columns is drawn as M…h…m…H…, with a gap in the middle.
 CROSSED = """(box) => [...box.querySelectorAll("svg")].flatMap((svg) => {
   const texts = [...svg.querySelectorAll("text")].map((text) => text.getBBox());

@@ -269,8 +269,43 @@ def test_gradient_lies_along_the_circle_and_ends_at_the_bound(circle):
     assert np.abs(circle.values(".nl-numbers")).max() == pytest.approx(np.sqrt(2))
     assert circle.values(".nl-numbers").argmax() == 1  # where (4, 5, 0) is largest
     assert circle.plane.locator("circle[fill-opacity='1']").count() == 1
-    circle.choose("x̂₂")
+    assert circle.box.get_by_label("x̂₂", exact=True).is_checked()
+    assert "∇x̂₂ is 0" in circle.says()
     assert "its length = 0" in circle.box.locator(".nl-numbers").text_content()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("x", [(5, 4, 0), (4, 5, 0), (0, 4, 5), (0.5, 0.4, 0)])
+def test_nothing_stands_on_the_label_of_the_bound(circle, x):
+    for j, value in enumerate(x):
+        circle.box.locator(f"input[name=x{j + 1}]").fill(str(value))
+    circle.press("to the bound")
+    name = f"x̂{'₁₂₃'[x.index(max(x))]}"
+    assert circle.box.get_by_label(name, exact=True).is_checked()
+    assert circle.plane.locator("text", has_text=f"∇{name}").count() == 0  # no arrow, no name
+    met = circle.plane.locator("text", has_text=f"{name} = √2").evaluate(MEETS)
+    assert met == []
+
+
+# What a text meets in its picture: dots, other texts, and lines, taken at 51 places along them.
+MEETS = """(text) => {
+  const own = text.getBoundingClientRect();
+  const inside = (x, y) => own.left < x && x < own.right && own.top < y && y < own.bottom;
+  const meets = (part) => {
+    if (part.tagName === "line") {
+      const [from, to] = [0, part.getTotalLength()].map((far) => part.getPointAtLength(far));
+      const all = part.getScreenCTM();
+      return Array.from({ length: 51 }, (_, i) => i / 50).some((t) => {
+        const at = new DOMPoint(from.x + t * (to.x - from.x), from.y + t * (to.y - from.y)).matrixTransform(all);
+        return inside(at.x, at.y);
+      });
+    }
+    const box = part.getBoundingClientRect();
+    return box.left < own.right && own.left < box.right && box.top < own.bottom && own.top < box.bottom;
+  };
+  const parts = [...text.ownerSVGElement.querySelectorAll("line, text, circle:not([fill=none], .nl-hit)")];
+  return parts.filter((part) => part !== text && meets(part)).map((part) => part.outerHTML);
+}"""
 
 
 class HeatMap(Figure):
