@@ -389,7 +389,7 @@ LEVEL_1 = (
                 {
                     "eps-outside-root": lambda variance, eps: np.sqrt(variance) + eps,
                     "eps-missing": lambda variance, eps: np.sqrt(variance),
-                    "variance-floor": lambda variance, eps: variance + eps,
+                    "eps-for-floor": lambda variance, eps: variance + eps,
                     "eps-squared": lambda variance, eps: np.sqrt(variance + eps**2),
                     "rounded-inside": _rounding(lambda variance, eps: np.sqrt(variance + eps)),
                 },
@@ -432,6 +432,12 @@ LAYER_NORM = Quantity(
     calls=_layer_norm_calls,
     own=True,
 )
+
+
+def _as_in_2_1(x: np.ndarray) -> np.ndarray:
+    """x̂ to the four decimals that 2.1 asks for, on which an answer to 2.2 may build."""
+    return recipe(x).round(4)
+
 
 LEVEL_2 = (
     Exercise(
@@ -519,6 +525,7 @@ LEVEL_2 = (
                     "standardizing-missing": lambda x, gamma, beta: gamma * x + beta,
                     "no-scaling": lambda x, gamma, beta: recipe(x, gamma, beta, divide=False),
                 },
+                also=(lambda x, gamma, beta: gamma * _as_in_2_1(x) + beta,),
             ),
             Quantity(
                 "y_mean",
@@ -544,6 +551,7 @@ LEVEL_2 = (
                     "negative-spread": lambda gamma: -abs(gamma),
                     "no-scaling": lambda x, gamma: gamma * x.std(),
                 },
+                also=(lambda x, gamma: abs(gamma) * _as_in_2_1(x).std(),),
             ),
             LAYER_NORM,
         ),
@@ -597,6 +605,7 @@ LEVEL_2 = (
                 },
                 calls=_constant_calls,
                 own=True,
+                of="layer_norm",
             ),
         ),
     ),
@@ -951,7 +960,7 @@ LEVEL_3 = (
             ),
             Quantity(
                 "layer_norm_output",
-                "LayerNorm's output on the same batch of one, shape (1, 4)",
+                "LayerNorm's output on the same batch of one with the same γ and β, shape (1, 4)",
                 lambda x, gamma, beta, eps: recipe(x, gamma, beta, eps),
                 {
                     "batch-norm-instead": lambda beta: beta[None],
@@ -1403,6 +1412,18 @@ LEVEL_5 = (
                     "statistics-constant": _expression("1/sigma"),
                     "no-sigma": _expression("(1 - 1/H) - (x1 - mu)**2/(H*sigma**2)"),
                     "variance-for-std": _expression("((1 - 1/H) - (x1 - mu)**2/(H*sigma**2))/sigma**2"),
+                    "terms-added": tuple(
+                        _expression(f"((1 {mean} 1/H) {variance} (x1 - mu)**2/(H*sigma**2))/sigma")
+                        for mean, variance in ("-+", "+-", "++")
+                    ),
+                    "x-hat-not-squared": tuple(
+                        _expression(f"((1 - 1/H) - {square}/H)/sigma")
+                        for square in (
+                            *("(x1 - mu)**2/sigma", "(x1 - mu)**2", "(x1 - mu)/sigma**2", "(x1 - mu)/sigma"),
+                            *("x1**2/sigma**2", "x1**2"),
+                        )
+                    ),
+                    "variance-not-averaged": _expression("((1 - 1/H) - (x1 - mu)**2/sigma**2)/sigma"),
                 },
             ),
             Quantity(
@@ -1492,7 +1513,9 @@ LEVEL_5 = (
                 "the sum of the other H − 1 entries when one is t, an expression in t",
                 _expression("-t"),
                 {
-                    "others-keep-sum": tuple(map(_expression, ("0*t", "1 - t", "t", "H - t"))),
+                    "others-keep-sum": tuple(
+                        map(_expression, ("0*t", "1 - t", "t", "H - t", "-1", "1", "H", "-t/(H - 1)"))
+                    ),
                 },
             ),
             Quantity(
@@ -1572,7 +1595,7 @@ LEVEL_5 = (
                 _train_and_serve,
                 {
                     "same-in-both": lambda: 0.0,
-                    "signed-gap": lambda x, mean, var, eps: np.max(
+                    "signed-serving-gap": lambda x, mean, var, eps: np.max(
                         recipe(x, eps=eps, axis=0) - (x - mean) / np.sqrt(var + eps)
                     ),
                     "layer-norm-instead": lambda x, mean, var, eps: np.max(
@@ -1595,7 +1618,7 @@ LEVEL_5 = (
                 _train_and_serve,
                 {
                     "same-in-both": lambda x, mean, var, eps: 0.0,
-                    "signed-gap": (
+                    "signed-serving-gap": (
                         lambda x, mean, var, eps: np.max(_serving_gaps(x, mean, var, eps)),
                         lambda x, mean, var, eps: np.max(-_serving_gaps(x, mean, var, eps)),
                     ),

@@ -6,6 +6,7 @@ The exercises themselves stand in :mod:`normlib.catalogue`; this module only com
 from __future__ import annotations
 
 import copy
+import dis
 import html
 import inspect
 import numbers
@@ -67,6 +68,8 @@ class Quantity:
         Brings an answer into a canonical order before it is compared.
     own : bool
         The student must write it without calling normlib's function.
+    of : str
+        The function's name in the notebook, where it is an answer to another exercise.
     """
 
     name: str
@@ -80,6 +83,7 @@ class Quantity:
     parts: tuple[str, ...] = ()
     clean: Callable[[np.ndarray], np.ndarray] = _as_it_is
     own: bool = False
+    of: str = ""
 
     def wrong_paths(self) -> Iterator[tuple[str, Callable[..., Any]]]:
         """Each misconception's name with one wrong path."""
@@ -148,11 +152,13 @@ class Line:
     text: str
     misconception: str | None = None
     parts: tuple[str, ...] = ()
+    of: str = ""
 
     @property
     def about(self) -> str:
         """What the line is about, for people."""
-        return f"{self.quantity} ({', '.join(self.parts)})" if self.parts else self.quantity
+        details = ((f"your {self.of}",) if self.of else ()) + self.parts
+        return f"{self.quantity} ({', '.join(details)})" if details else self.quantity
 
 
 class CheckFailed(AssertionError):
@@ -309,9 +315,9 @@ def _lines(quantity: Quantity, given: dict[str, Any], answer: Any) -> Iterator[L
     for verdict, parts in groups.values():
         named = tuple(parts) if len(groups) > 1 else ()
         if verdict is None:
-            yield Line(quantity.name, "right", "correct.", parts=named)
+            yield Line(quantity.name, "right", "correct.", None, named, quantity.of)
         else:
-            yield Line(quantity.name, verdict.rung, verdict.text, verdict.misconception, named)
+            yield Line(quantity.name, verdict.rung, verdict.text, verdict.misconception, named, quantity.of)
 
 
 def _check_value(quantity: Quantity, given: dict[str, Any], answer: Any) -> list[None]:
@@ -400,6 +406,8 @@ def _call(quantity: Quantity, function: Callable[..., Any], arguments: tuple, hi
         raise Refused("borrowed", "this calls normlib's own function. Write the steps yourself, with NumPy only.")
     if not _unchanged(own, arguments):
         raise Refused("changed-input", CHANGED)
+    if answer is None and _without_statements(function):
+        raise Refused("missing", "still empty: there is no statement in it yet.")
     if answer is None:
         raise Refused("missing", f"returns None {where}. Is the last line a return?")
     if isinstance(right, tuple):
@@ -672,6 +680,13 @@ class Borrowing:
         sys.setprofile(self.before)
 
 
+def _without_statements(function: Any) -> bool:
+    """Tell whether a function that returned None has nothing in it but its docstring, a constant or pass."""
+    code = getattr(function, "__code__", None)
+    nothing = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
+    return code is not None and {instruction.opname for instruction in dis.get_instructions(code)} <= nothing
+
+
 def _module(function: Any) -> str:
     return getattr(function, "__module__", None) or ""
 
@@ -699,7 +714,7 @@ def _describe(arguments: tuple) -> str:
 def _kind(value: Any) -> str:
     name = type(value).__name__
     names = {"str": "text", "bool": "True or False", "function": "a function", "method": "a function"}
-    names |= {"ndarray": "an array", "StandIn": "a function"}
+    names |= {"ndarray": "an array"}
     return names.get(name, f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}")
 
 

@@ -144,9 +144,11 @@ LEVEL_2 = {
         "[3 * v / np.sqrt(5) - 2 for v in (-3, -1, 1, 3)]",
         "np.float32(3 * (x - 5) / np.sqrt(5) - 2)",
         "np.polyval([3, -2], (x - 5) / np.sqrt(5))",
+        "3 * np.array([-1.3416, -0.4472, 0.4472, 1.3416]) - 2",
+        "[-6.0248, -3.3416, -0.6584, 2.0248]",
     ],
     "y_mean": ["-2", "-2.0", "np.mean(y)", "np.array(-2)", "3 * 0 - 2", "np.float32(-2)"],
-    "y_std": ["3", "np.std(y)", "3.0", "abs(3 * 1)", "np.array(3.0)", "np.sqrt(np.var(y))"],
+    "y_std": ["3", "np.std(y)", "3.0", "abs(3 * 1)", "np.array(3.0)", "np.sqrt(np.var(y))", "2.9999"],
     "layer_norm": [
         "return gamma * (x - np.mean(x, -1, keepdims=True)) / (np.var(x, -1, keepdims=True) + eps) ** 0.5 + beta",
         "a = gamma / np.sqrt(x.var(-1, keepdims=True) + eps)\nreturn a * x + (beta - a * x.mean(-1, keepdims=True))",

@@ -182,7 +182,7 @@ LEVEL_1 = {
     "denominator": [
         ("return np.sqrt(variance) + eps", "eps-outside-root"),
         ("return np.sqrt(variance)", "eps-missing"),
-        ("return variance + eps", "variance-floor"),
+        ("return variance + eps", "eps-for-floor"),
         ("return np.sqrt(variance + eps**2)", "eps-squared"),
         ("return np.sqrt(variance) + np.sqrt(eps)", None),
         ("return np.sqrt(variance + 1e-5)", None),
@@ -279,6 +279,8 @@ LEVEL_2 = {
         ("3 * (x - 5) / np.sqrt(5) + 2", None),
         ("np.array([x, x])", SHAPE),
         ("[-6.02, -3.34, -0.66, 2.02]", "close"),
+        ("3 * np.array([-1.342, -0.447, 0.447, 1.342]) - 2", None),
+        ("3 * np.array([-1.3417, -0.4473, 0.4473, 1.3417]) - 2", "close"),
     ],
     "y_mean": [
         ("0", "affine-missing"),
@@ -297,6 +299,7 @@ LEVEL_2 = {
         ("-3", "negative-spread"),
         ("5", None),
         ("np.sqrt(3)", None),
+        ("2.999", None),
     ],
     "layer_norm": [
         (
@@ -923,9 +926,15 @@ LEVEL_5 = {
         ("(1 - 1 / H) / sigma", "no-variance-term"),
         ("1 / sigma", "statistics-constant"),
         ("(1 - 1 / H) - (x1 - mu)**2 / (H * sigma**2)", "no-sigma"),
-        ("((1 - 1 / H) + (x1 - mu)**2 / (H * sigma**2)) / sigma", None),
-        ("((1 - 1 / H) - (x1 - mu)**2 / sigma**2) / sigma", None),
-        ("((1 - 1 / H) - (x1 - mu)**2 / (H * sigma)) / sigma", None),
+        ("((1 - 1 / H) + (x1 - mu)**2 / (H * sigma**2)) / sigma", "terms-added"),
+        ("((1 + 1 / H) - (x1 - mu)**2 / (H * sigma**2)) / sigma", "terms-added"),
+        ("(1 + 1 / H + (x1 - mu)**2 / (H * sigma**2)) / sigma", "terms-added"),
+        ("((1 - 1 / H) - (x1 - mu)**2 / sigma**2) / sigma", "variance-not-averaged"),
+        ("((1 - 1 / H) - (x1 - mu)**2 / (H * sigma)) / sigma", "x-hat-not-squared"),
+        ("((1 - 1 / H) - (x1 - mu)**2 / H) / sigma", "x-hat-not-squared"),
+        ("((1 - 1 / H) - (x1 - mu) / (H * sigma**2)) / sigma", "x-hat-not-squared"),
+        ("(1 - 1 / H) / sigma - (x1 - mu) / (H * sigma**2)", "x-hat-not-squared"),
+        ("(1 - 1 / H - x1**2 / (H * sigma**2)) / sigma", "x-hat-not-squared"),
         ("0.1342", None),
         ("((1 - 1 / (H - 1)) - (x1 - mu)**2 / ((H - 1) * sigma**2)) / sigma", None),
     ],
@@ -1082,7 +1091,10 @@ LEVEL_5 = {
         ("1 - t", "others-keep-sum"),
         ("t", "others-keep-sum"),
         ("H - t", "others-keep-sum"),
-        ("-t / (H - 1)", None),
+        ("-t / (H - 1)", "others-keep-sum"),
+        ("-1", "others-keep-sum"),
+        ("1", "others-keep-sum"),
+        ("H", "others-keep-sum"),
         ("'-t'", TEXT),
     ],
     "others_squares": [
@@ -1161,7 +1173,7 @@ LEVEL_5 = {
         ("4 / 3 - 1", None),
         ("np.sqrt(4 / 3)", None),
         ("-4 / 3", None),
-        ("1", None),
+        ("1", "signed-serving-gap"),
     ],
     "layer_norm_gap": [
         ("4 / 3", "running-in-layer-norm"),
@@ -1173,7 +1185,7 @@ LEVEL_5 = {
     "serving_gap": [
         (
             "return ((x - x.mean(0)) / np.sqrt(x.var(0) + eps) - (x - mean) / np.sqrt(var + eps)).max()",
-            "signed-gap",
+            "signed-serving-gap",
         ),
         (
             STATS.replace("mean =", "m =").replace("var =", "v =")
@@ -1197,7 +1209,7 @@ LEVEL_5 = {
         ("return np.abs((x - x.mean(0)) / x.std(0) - (x - mean) / np.sqrt(var)).max()", "eps-missing"),
         (
             "return ((x - mean) / np.sqrt(var + eps) - (x - x.mean(0)) / np.sqrt(x.var(0) + eps)).max()",
-            "signed-gap",
+            "signed-serving-gap",
         ),
         (
             "return abs((x - x.mean(0)) / (x.std(0) + eps) - (x - mean) / (np.sqrt(var) + eps)).max()",

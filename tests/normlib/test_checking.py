@@ -221,7 +221,7 @@ def test_expressions_are_judged_for_equivalence():
 )
 def test_a_number_is_an_expression_without_symbols(zero):
     assert rung("5.2", others_sum=zero) == "others-keep-sum"
-    assert rung("5.2", others_sum=zero + 1) == "wrong"
+    assert rung("5.2", others_sum=zero + 2) == "wrong"
     assert rung("5.2", others_sum=[zero]) == "type"
 
 
@@ -400,3 +400,30 @@ def test_a_part_that_does_not_exist_cannot_pass():
             result.require(*parts)
     with pytest.raises(ValueError, match="no part called y"):
         check("2.1", mean=5).require("y")
+
+
+def test_an_answer_may_build_on_a_row_of_four_decimals():
+    y = 3 * np.array([-1.3416, -0.4472, 0.4472, 1.3416]) - 2
+    assert check("2.2", y=y, y_mean=y.mean(), y_std=y.std())
+    assert check("2.2", y=y.round(4), y_mean=-2, y_std=y.std().round(4))
+    coarse = 3 * np.array([-1.342, -0.447, 0.447, 1.342]) - 2
+    assert {line.rung for line in check("2.2", y=coarse, y_std=coarse.std()).lines} == {"wrong"}
+
+
+def test_a_function_without_statements_is_still_empty():
+    def documented(H):
+        """Count."""
+
+    def dots(H): ...
+
+    def forgotten(H):
+        2 * H
+
+    for function in (documented, dots, lambda H: None):
+        assert "still empty" in str(check("1.2", count_parameters=function))
+    assert "Is the last line a return?" in str(check("1.2", count_parameters=forgotten))
+
+
+def test_a_function_of_another_exercise_is_called_by_its_own_name():
+    result = check("2.3", constant_rows=lambda x, gamma, beta, eps: x)
+    assert str(result).startswith("✗ Not yet – constant_rows (your layer_norm): ")
