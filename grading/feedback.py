@@ -41,12 +41,13 @@ NOT_DEFINED = re.compile(
     r"`\w+` is not defined\. Was its cell deleted, or did it stop with an error\?|name '\w+' is not defined"
 )
 # What a student's function gives back or says when a test calls it can repeat the test's input: in a check's lines the
-# text of its exception goes, a kind of exception or of number that it made up, and the sizes of an array
+# text of its exception goes, a kind of exception or of number that it made up, the sizes of an array and of an error
 OF_THE_STUDENT = (
     (re.compile(r"(stopped with \w+ for [^:\n]*):[^\n]*"), r"\1."),
     (re.compile(r"stopped with StudentError for"), "stopped with an exception of your own for"),
     (re.compile(r"the shape is \([^)\n]*\), and ([^:\n]*) is asked for"), r"the shape is not right; \1 is asked for"),
     (re.compile(r" of \S+, not of real numbers"), ", not of real numbers"),
+    (re.compile(r"(, the first at index [^.\n]*?)?, (the worst )?by about [\d.e+-]+( %)?\."), "."),
 )
 TITLE = re.compile(
     r"# (.*?)(?: \([\d.]+ points?\))?\.?$", re.MULTILINE

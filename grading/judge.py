@@ -91,6 +91,7 @@ class Student:
         self.room = MAX_OUTPUT
         self.channel: Channel | None = None
         self.number = self.objects = 0
+        self.seed = int.from_bytes(os.urandom(4), "big")
 
     def start(self) -> None:
         """Start a process and bring it to where the last one was.
@@ -106,8 +107,7 @@ class Student:
         channel, self.leash = self.spare or self.zygote.launch()
         self.spare = None
         self.channel = Channel(channel)
-        if self.files:
-            self.ask({"op": "put", "files": self.files}, self.limits.cell)
+        self.ask({"op": "put", "files": self.files, "seed": self.seed}, self.limits.cell)
         for request in self.done:
             self.ask(request, self.limits.cell)
 
@@ -205,7 +205,7 @@ class Student:
             return reply
         except Late:
             self.stop()
-            raise Stopped(f"it ran longer than {timeout:.3g} s and could not be interrupted") from None
+            raise Stopped("it ran too long and could not be interrupted") from None
         except Gone:
             raise Stopped(self._why_gone()) from None
         except WireError as error:
@@ -514,7 +514,8 @@ def settle(step: Callable[[], list[dict[str, Any]]], student: Student) -> Verdic
         return Verdict([failure("Stopped", f"This test counts 0: {stopped}.")], str(stopped))
     except TestTimeout:
         student.stop()  # it may be in the middle of an answer
-        reason = f"it ran longer than {left:.3g} s" if left > 0 else "the submission's time was used up"
+        whole = left == student.limits.cell  # what is left may tell how long a function took
+        reason = f"it ran longer than {left:g} s" if whole else "the submission's time was used up"
         return Verdict([failure("Stopped", f"This test counts 0: {reason}.")], reason)
     except NameError as error:
         text = f"`{error.name}` is not defined. Was its cell deleted, or did it stop with an error?"
@@ -627,7 +628,7 @@ def serve(descriptor: int, limits: Limits) -> None:
         while True:
             zygote, spare = launched(zygote, limits)  # it is ready when the next submission comes
             job = channel.receive()
-            if zygote.process.poll() is not None:
+            if not waiting(spare):
                 zygote, spare = launched(zygote, limits)
             pid, reply = in_a_fork(job, zygote, spare, limits)
             channel.send(reply)
@@ -641,6 +642,16 @@ def launched(zygote: Zygote, limits: Limits) -> tuple[Zygote, Launched]:
     if zygote.process.poll() is not None:
         zygote = Zygote(limits)
     return zygote, zygote.launch()
+
+
+def waiting(spare: Launched) -> bool:
+    """Tell whether a process that was launched ahead is still there."""
+    try:
+        return spare[0].recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
 
 
 def in_a_fork(job: dict[str, Any], zygote: Zygote, spare: Launched, limits: Limits) -> tuple[int, dict[str, Any]]:

@@ -106,7 +106,15 @@ def command(descriptor: int) -> list[str]:
     arguments += ["--perms", "0755", "--dir", "/course", "--perms", "0755", "--dir", "/course/grading"]
     arguments += ["--ro-bind", str(HERE / "wire.py"), "/course/grading/wire.py"]
     arguments += ["--ro-bind", str(HERE / "student.py"), "/course/grading/student.py"]
-    arguments += ["--ro-bind", str(Path(normlib.__file__).parent), "/course/normlib", "--remount-ro", "/"]
+    arguments += [
+        "--ro-bind",
+        str(Path(normlib.__file__).parent),
+        "/course/normlib",
+        "--remount-ro",
+        "/",
+        "--remount-ro",
+        "/dev",
+    ]
     python = [sys.executable, "-s", "-P", "-m", "grading.student", str(descriptor)]
     if os.geteuid() == 0:
         arguments += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]

@@ -191,11 +191,9 @@ def watch(init: int, leash: socket.socket, memory: int) -> str | None:
 
 
 def describe_exit(code: int) -> str:
-    """Say how init says that the notebook's process ended."""
-    if code >= 128:
-        names = {9: "it was killed", 11: "it crashed (segmentation fault)", 24: "it used too much processor time"}
-        return names.get(code - 128, f"it ended by signal {code - 128}")
-    return f"it ended with exit code {code}"
+    """Say how the notebook's process ended: without its number, which could tell what a test tried."""
+    names = {137: "it was killed", 139: "it crashed (segmentation fault)", 152: "it used too much processor time"}
+    return names.get(code, "it ended the program")
 
 
 def children(pid: int) -> list[int]:
@@ -431,11 +429,31 @@ def why_unreadable(error: Exception) -> str:
     return str(error) if type(error) is WireError else f"it cannot be read ({type(error).__name__[:100]})"
 
 
+def snapshot(space: dict[str, Any]) -> dict[str, Any]:
+    """A copy of a namespace: small containers and arrays, too, which later cells may change in place."""
+    import numpy as np  # noqa: PLC0415
+
+    def small(value: Any) -> bool:
+        return (
+            value.nbytes <= 2**20
+            if type(value) is np.ndarray
+            else type(value) in (list, dict, set) and len(value) < 1000
+        )
+
+    own = {name: value for name, value in space.items() if not name.startswith("_") and small(value)}
+    own.pop("In", None)  # IPython's own history
+    own.pop("Out", None)
+    with contextlib.suppress(Exception):
+        own = copy.deepcopy(own)  # together, so that two names of one list stay that
+    return {**space, **own}
+
+
 class Notebook:
     """A notebook's process: its namespace, and the objects that the judge holds numbers of."""
 
     def __init__(self, shell: Any) -> None:
         self.shell = shell
+        self.streams = Stream("stdout"), Stream("stderr")
         self.objects: list[Any] = []
         self.marks: dict[int, dict[str, Any]] = {}
 
@@ -444,7 +462,14 @@ class Notebook:
         return getattr(self, f"do_{request['op']}")(request)
 
     def do_put(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Write the files of the assignment into the notebook's folder."""
+        """Write the files of the assignment into the notebook's folder, and seed what draws without a seed.
+
+        The seed is one for all processes of a submission: else a restart would draw other numbers.
+        """
+        import numpy as np  # noqa: PLC0415
+
+        np.random.seed(request["seed"])
+        random.seed(request["seed"])
         for name, data in request["files"]:
             path = WORK / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -454,7 +479,7 @@ class Notebook:
     def do_run(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run a cell."""
         outputs = self.shell.outputs = Outputs()
-        with streams(outputs), interruptible():
+        with self.captured(outputs), interruptible():
             try:
                 self.shell.run_cell(request["source"], store_history=True)
             except KeyboardInterrupt:
@@ -465,7 +490,7 @@ class Notebook:
 
     def do_mark(self, request: dict[str, Any]) -> dict[str, Any]:
         """Remember what all names stand for at this place of the notebook, and give those asked for."""
-        self.marks[request["mark"]] = dict(self.shell.user_ns)
+        self.marks[request["mark"]] = snapshot(self.shell.user_ns)
         return self.values(request["names"])
 
     def do_back(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -494,7 +519,7 @@ class Notebook:
         kwargs = decode(request["kwargs"], self.recall)
         before = copy.deepcopy(args)
         borrowing = Borrowing()
-        with streams(Outputs(0)), interruptible():
+        with self.captured(Outputs(-1)), interruptible():
             try:
                 with borrowing:
                     value = function(*args, **kwargs)
@@ -502,6 +527,19 @@ class Notebook:
                 return {"error": [type(error).__name__[:100], safe_text(error)], "borrowed": borrowing.seen}
             changed = encode(before, self.forget) != encode(args, self.forget)
             return {"value": encode(value, self.remember), "borrowed": borrowing.seen, "changed": changed}
+
+    @contextlib.contextmanager
+    def captured(self, outputs: Outputs) -> Iterator[None]:
+        """Send the standard streams into outputs, also those that the student's code took hold of in earlier cells."""
+        for stream in self.streams:
+            stream.outputs = outputs
+        sys.stdout, sys.stderr = self.streams
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = self.streams
+            for stream in self.streams:
+                stream.outputs = Outputs(-1)
 
     def remember(self, value: Any) -> dict[str, Any]:
         """Keep an object that is not plain data, and give its number."""
@@ -518,18 +556,6 @@ class Notebook:
 
 
 @contextlib.contextmanager
-def streams(outputs: Outputs) -> Iterator[None]:
-    """Send the standard streams into outputs."""
-    kept = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = Stream("stdout"), Stream("stderr")
-    sys.stdout.outputs = sys.stderr.outputs = outputs
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = kept
-
-
-@contextlib.contextmanager
 def interruptible() -> Iterator[None]:
     """Let the supervisor's interrupt reach the student's code, and only that."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -541,16 +567,12 @@ def interruptible() -> Iterator[None]:
 
 def serve(channel: Channel, shell: Any) -> None:
     """Answer the judge's requests, one after the other, until it hangs up."""
-    import numpy as np  # noqa: PLC0415
-
     silence = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(silence, descriptor)
-    sys.stdout = sys.stderr = Stream("stdout")
-    np.random.seed(seed := int.from_bytes(os.urandom(4), "big"))  # every fork would else draw the same numbers
-    random.seed(seed)
     os.environ.update(HOME=str(WORK), MPLCONFIGDIR=str(WORK / ".matplotlib"))
     notebook = Notebook(shell)
+    sys.stdout, sys.stderr = notebook.streams
     while True:
         request = channel.receive()
         try:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from grading.judge import Service
@@ -587,6 +589,7 @@ def test_no_network_not_even_this_machine(service):
             service,
             f"""
 import socket
+import subprocess
 try: socket.create_connection(("127.0.0.1", {server.getsockname()[1]}), 2); print("reached")
 except OSError as error: print("denied", error.errno)""",
         )
@@ -716,6 +719,74 @@ def test_no_later_cell_can_show_what_a_test_called_a_function_with(service):
     assert [verdict.failed for verdict in verdicts] == [False] * 6
     assert verdicts[3].outputs[0]["text"] == "[1] 2\n1 \n"
     assert "7351" not in str(verdicts)
+
+
+@pytest.mark.parametrize("end", ["os._exit(x)", "os.kill(os.getpid(), x)"])
+def test_the_way_a_function_ends_tells_nothing_of_its_input(service, end):
+    test = "assert f({}) == 1"
+    said = [
+        str(in_order(service, f"import os\ndef f(x): {end}", test.format(number))[1]) for number in (10, 12)
+    ]  # as signals they are nothing special
+    assert "it ended the program" in said[0]
+    assert said[0] == said[1]
+
+
+CHANGED_LATER = {
+    "a dict": ("k = {'a': [1]}\ndef f(x): return x * k['a'][0]", "k['a'][0] = 5"),
+    "an array": ("k = np.ones(2)\ndef f(x): return x * k.sum() / 2", "k *= 3"),
+    "two names of one list": ("k = [1]\nsame = k\ndef f(x):\n    same[0] = 2\n    return x * k[0] / 2", "k[0] = 7"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED_LATER)
+def test_what_a_later_cell_changes_in_place_is_as_it_was_for_the_test(service, name):
+    before, after = CHANGED_LATER[name]
+    cells = in_order(service, f"import numpy as np\n{before}", "assert f(2) == 2", after, "assert f(2) == 2")
+    assert [cell.failed for cell in cells] == [False, False, False, name != "two names of one list"]
+
+
+def test_a_stream_from_an_earlier_cell_can_still_be_written_to(service):
+    keep = "import sys, logging\nout = sys.stdout\nprint('one')\nlogging.basicConfig(stream=out, force=True)"
+    more = "def f(x):\n    print('in f', file=out)\n    logging.warning('no')\n    return 2 * x"
+    cells = in_order(service, keep, more, "assert f(2) == 4", "print('two', file=out)\nlogging.warning('three')")
+    assert [cell.failed for cell in cells] == [False] * 4
+    assert cells[3].outputs[0]["text"] == "two\nWARNING:root:three\n"
+
+
+def test_a_restart_draws_the_same_numbers(service):
+    draw = "import numpy as np, random\nw, v = np.random.rand(3), random.random()\ndef f(x): return w * x + v"
+    cells = in_order(service, draw, "assert all(f(1) == w + v)", "import os; os._exit(1)")
+    assert not cells[1].failed
+
+
+def test_a_process_launched_ahead_that_is_gone_is_replaced(service):
+    assert judged(service, HONEST)[0] == [1, 1]
+    time.sleep(0.5)
+    family = psutil.Process(service.process.pid).children(recursive=True)
+    waiting = [one for one in family if one.uids().real >= 1000 and not one.children()]
+    assert waiting
+    for one in waiting:
+        one.kill()
+    time.sleep(0.2)
+    assert judged(service, HONEST)[0] == [1, 1]
+
+
+NOT_ROOT = """
+import sys
+from grading.judge import Service
+cells = [("student", "open('/dev/left', 'w').write('x')"), ("student", "import os; os.unlink('/dev/ptmx')"),
+         ("student", "import os; print(sorted(os.listdir('/dev'))); os.openpty(); open('/dev/null', 'w').write('x')")]
+verdicts = Service().judge([{"role": role, "source": source, "points": 0} for role, source in cells])
+print([verdict.failed for verdict in verdicts], "left" in str(verdicts[2].outputs))
+"""
+
+
+def test_devices_are_nobodys_to_change_even_if_the_grader_is_not_root():
+    root = Path(__file__).parents[2]
+    command = ["bwrap", "--unshare-user", "--uid", "1000", "--gid", "1000", "--dev-bind", "/", "/", sys.executable]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    done = subprocess.run([*command, "-c", NOT_ROOT], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1:] == ["[True, True, False] False"], done.stderr
 
 
 def test_a_test_sees_names_as_they_were_at_its_place(service):

@@ -178,8 +178,8 @@ def test_a_link_is_refused(graded):
 def test_a_program_that_ends_inside_a_function_loses_only_its_tests(graded):
     course, _, reports = graded
     assert points(course, "ends-in-the-function") == 25 - 6 - 3
-    assert "it ended with exit code 0; this test counts 0" in reports[L2, "ends-in-the-function"].line
-    assert "This test counts 0: it ended with exit code 0." in page(course, "ends-in-the-function")
+    assert "it ended the program; this test counts 0" in reports[L2, "ends-in-the-function"].line
+    assert "This test counts 0: it ended the program." in page(course, "ends-in-the-function")
 
 
 def test_a_loop_that_cannot_be_interrupted_loses_only_its_tests(graded):
