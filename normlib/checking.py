@@ -12,6 +12,7 @@ import inspect
 import numbers
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -668,8 +669,9 @@ class Borrowing:
 
     def __enter__(self) -> Borrowing:
         self.seen = False
-        self.before = sys.getprofile()
+        self.before = sys.getprofile(), threading.getprofile()
         sys.setprofile(self._event)
+        threading.setprofile(self._event)  # for the threads that it starts
         return self
 
     def _event(self, frame: Any, event: str, _: Any) -> None:
@@ -677,7 +679,9 @@ class Borrowing:
         self.seen |= event == "call" and path.startswith(PACKAGE) and not path.endswith("checking.py")
 
     def __exit__(self, *_: object) -> None:
-        sys.setprofile(self.before)
+        self.seen |= sys.getprofile() != self._event  # who looks away has something to hide
+        sys.setprofile(self.before[0])
+        threading.setprofile(self.before[1])
 
 
 def _without_statements(function: Any) -> bool:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import decimal
 import fractions
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import sympy
 
+import normlib
 from normlib import check, instance
 from normlib.checking import CheckFailed, find
 
@@ -187,6 +191,22 @@ def test_an_exception_is_told_in_one_line():
     assert "RuntimeError" in line.text
     assert "first line" in line.text
     assert "second" not in line.text
+
+
+def looks_away(row):
+    sys.setprofile(None)
+    return normlib.standardize(row)
+
+
+def in_a_thread(row):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(normlib.standardize, row).result()
+
+
+@pytest.mark.parametrize("function", [looks_away, in_a_thread])
+def test_a_hidden_call_of_normlibs_own_function_is_borrowed(function):
+    assert rung("2.1", standardize=function) == "borrowed"
+    assert threading.getprofile() is None
 
 
 def test_normlibs_own_function_is_borrowed():
