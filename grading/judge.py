@@ -387,7 +387,7 @@ class CourseFault(Exception):
     """One of the course's own cells failed before the student's code had any part in it."""
 
 
-def judge(cells: list[dict[str, Any]], student: Student, limits: Limits) -> Iterator[tuple[int, Verdict]]:
+def judge(cells: list[dict[str, Any]], student: Student) -> Iterator[tuple[int, Verdict]]:
     """Run the cells of a restored notebook in order.
 
     Parameters
@@ -396,9 +396,7 @@ def judge(cells: list[dict[str, Any]], student: Student, limits: Limits) -> Iter
         Each with ``role``: "student", "locked" (the master's, without points), "test" or "text"; ``source``; and
         ``points`` of a test.
     student : Student
-        The process for everything that is not the master's.
-    limits : Limits
-        How long a test may take.
+        The process for everything that is not the master's; its limits bind tests, too.
 
     Yields
     ------
@@ -418,7 +416,7 @@ def judge(cells: list[dict[str, Any]], student: Student, limits: Limits) -> Iter
         theirs |= cell["role"] == "student"
         verdict = Verdict()
         if cell["role"] == "locked":
-            inner |= run_here(place + 1, cell["source"], space, limits)
+            inner |= run_here(place + 1, cell["source"], space, student.limits)
         if cell["role"] in ("locked", "student"):
             verdict = run_there(cell["source"], student)
             if not theirs and verdict.failed:
@@ -688,7 +686,7 @@ def judge_and_exit(job: dict[str, Any], zygote: Zygote, spare: Launched, limits:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         resource.setrlimit(resource.RLIMIT_AS, [pages * resource.getpagesize() + MEMORY] * 2)
         student = Student(zygote, limits, [tuple(pair) for pair in job.get("files", [])], spare)
-        for place, verdict in judge(job["cells"], student, limits):
+        for place, verdict in judge(job["cells"], student):
             channel.send({"place": place, "verdict": asdict(verdict)})
     except CourseFault as fault:
         channel.send({"failed": str(fault)})

@@ -130,11 +130,11 @@ def test_an_assignments_own_folder_is_no_student(course):
 
 
 def test_a_notebook_a_folder_too_deep_is_taken_and_told(tmp_path):
-    put(Course(tmp_path), f"ada/{L2}/work/{L2}.ipynb")
+    put(Course(tmp_path), f"ada/{L2}/draft/{L2}.ipynb")
     path, notes = find_notebook(Course(tmp_path).submission("ada", L2), L2)
-    assert path.parent.name == "work"
+    assert path.parent.name == "draft"
     assert notes == [
-        f"“work/{L2}.ipynb” was taken for {L2}.ipynb; keep the name next time, and put it right into the folder {L2}."
+        f"“draft/{L2}.ipynb” was taken for {L2}.ipynb; keep the name next time, and put it right into the folder {L2}."
     ]
 
 
